@@ -1,0 +1,143 @@
+"""What passes between stages: Sample, Prediction, Judgement, Score. JSON in and out.
+
+A missing thing is a word, never null, 0 or a dropped row. ``Outcome`` lists the words.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+Kind = Literal["classification", "regression", "sequence"]
+Better = Literal["higher", "lower"]
+Verdict = Literal["yes", "no"]
+
+#: ok: there is an answer, a verdict or a value. na: the answer holds no value. unparsed: the judge broke.
+#: undecided: the rules cannot tell and no LLM judge was given. error: the model or the audio failed, with the
+#: reason. abstained: the gate did not admit the clip. missing: no record yet.
+Outcome = Literal["ok", "na", "unparsed", "undecided", "error", "abstained", "missing"]
+
+PredictionStatus = Literal["ok", "error", "abstained"]
+JudgementStatus = Literal["ok", "na", "unparsed", "undecided", "error"]
+
+
+def digest(*parts: str | bytes) -> str:
+    """Return the SHA-256 of the parts as 32 hexadecimal digits; each part's length is hashed with it."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        sha.update(len(data).to_bytes(8, "little"))
+        sha.update(data)
+    return sha.hexdigest()[:32]
+
+
+def dump_json(value: Any) -> str:
+    """Return ``value`` as one line of JSON with sorted keys; NaN and infinity raise ValueError."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One audio clip that has not been decoded yet.
+
+    Attributes:
+        source: a path, or the bytes of an audio file.
+        name: how errors and logs name it.
+    """
+
+    source: Path | bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One row of a task: clips, an instruction, and the target answer."""
+
+    id: str
+    task: str
+    clips: tuple[Clip, ...]
+    instruction: str
+    target: str
+    text: str = ""
+    options: tuple[str, ...] = ()
+    expect: Literal["answer", "abstain"] = "answer"
+    cluster: str = ""
+    """The source the row was made from (a speaker, a recording, a song); intervals are over clusters."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a model answered to one request. Two samples with equal requests share one prediction."""
+
+    key: str
+    sample: str
+    model: str
+    status: PredictionStatus
+    answer: str = ""
+    reason: str = ""
+    audio: tuple[str, ...] = ()
+    """What was done to the audio before the model got it, in order, such as ``joined 2 clips``."""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dictionary of JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Self:
+        """Return the prediction that ``to_json`` described."""
+        return cls(**{**row, "audio": tuple(row["audio"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge said of one answer: a verdict for a classification, a value for a regression."""
+
+    key: str
+    sample: str
+    judge: str
+    status: JudgementStatus
+    verdict: Verdict | None = None
+    value: str | None = None
+    explanation: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dictionary of JSON values; an absent verdict or value is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Self:
+        """Return the judgement that ``to_json`` described."""
+        return cls(**row)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One metric of one task, with its interval and with every sample accounted for."""
+
+    task: str
+    kind: Kind
+    metric: str
+    better: Better
+    value: float | None
+    low: float | None
+    high: float | None
+    scaled: float | None
+    """The value scaled by the N/A rate r: times (1 - r) if higher is better, else divided by it."""
+    n: int
+    counts: Mapping[Outcome, int]
+    na_rate: float | None
+    clusters: int
+    chance: float | None
+    majority: float | None
+    seconds: float
+    signature: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dictionary of JSON values; what is not defined is the word ``undefined``."""
+        row = asdict(self)
+        return {name: "undefined" if value is None else value for name, value in row.items()}
