@@ -16,6 +16,7 @@ OtoscopeError
 │   └── ModelCallError         one request failed; the others go on
 ├── JudgeError                 a judge cannot be loaded
 ├── MetricError                a target or value does not fit its metric
+│   └── UnreadableValueError   the value, not the target, is at fault; the sample counts as n/a
 ├── WeightsError               named weights cannot be had
 │   ├── WeightsUnavailableError
 │   └── WeightsMismatchError   the bytes are not the ones that were named
@@ -115,6 +116,10 @@ class JudgeError(OtoscopeError):
 
 class MetricError(OtoscopeError, ValueError):
     """A target or a value does not have the form that its metric needs."""
+
+
+class UnreadableValueError(MetricError):
+    """The value does not have the form that its metric needs; the target does, so only this sample is lost."""
 
 
 class WeightsError(OtoscopeError):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, BinaryIO, Literal, Self
 
 Kind = Literal["classification", "regression", "sequence"]
 Better = Literal["higher", "lower"]
@@ -43,11 +43,11 @@ class Clip:
     """One audio clip that has not been decoded yet.
 
     Attributes:
-        source: a path, or the bytes of an audio file.
+        source: a path, the bytes of an audio file, an open binary file, or a pair (array, rate in Hz).
         name: how errors and logs name it.
     """
 
-    source: Path | bytes
+    source: Path | bytes | BinaryIO | tuple[Any, int]
     name: str
 
 
@@ -73,6 +73,8 @@ class Prediction:
     """What a model answered to one request. Two samples with equal requests share one prediction."""
 
     key: str
+    request: str
+    """Digest of the request alone, so that another run can replay the answer."""
     sample: str
     model: str
     status: PredictionStatus

@@ -1,0 +1,122 @@
+"""The Python interface: run, judge and score, as the command line does."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from otoscope.audio import LimitPolicy
+from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
+from otoscope.models import DEFAULT_MODEL, Model, Request, load_model
+from otoscope.models.function import FunctionModel
+from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
+from otoscope.task import Task, select_tasks
+
+RUNS = Path("runs")
+
+
+def _ignore(_event: Event) -> None:
+    """Show nothing."""
+
+
+def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
+    tasks: str | Sequence[str],
+    *,
+    model: str | Model | Callable[[Request], str] = DEFAULT_MODEL,
+    model_options: Mapping[str, str] | None = None,
+    judge: str = DEFAULT_JUDGE,
+    judge_options: Mapping[str, str] | None = None,
+    limit: float | None = None,
+    seed: int = 0,
+    policy: LimitPolicy = "cut",
+    batch: int | None = None,
+    folder: Path | str | None = None,
+    command: str = "otoscope.run",
+    watch: Watch = _ignore,
+) -> RunResult:
+    """Ask a model about tasks, judge its answers and score them; continue a run that was interrupted.
+
+    Args:
+        tasks: suites, task ids, globs over ids, or paths of task or suite folders.
+        model: a spec such as ``cascade`` or ``openai/NAME``, an object with the methods of ``Model``, or a plain
+            function from a ``Request`` to the answer.
+        model_options: options of the model.
+        judge: ``rules``, ``llm:SPEC``, ``auto`` or ``auto:SPEC``.
+        judge_options: options of the judge's language model.
+        limit: most samples a task, or a fraction of them below 1.
+        seed: which samples ``limit`` takes.
+        policy: what to do with audio longer than the model takes.
+        batch: most requests a call.
+        folder: the run folder; by default ``runs/TASKS--MODEL``.
+        command: how the run was started, for its header.
+        watch: called with what happens.
+
+    Raises:
+        UsageError: a name or option is wrong.
+        ModelLoadingError: the model cannot be loaded.
+        TaskError: a task is wrong.
+    """
+    names = [tasks] if isinstance(tasks, str) else list(tasks)
+    chosen = select_tasks(names)
+    loaded = _model(model, model_options)
+    plan = Plan(
+        tasks=chosen,
+        model=loaded,
+        judge=_judge(chosen, judge, judge_options),
+        folder=Path(folder) if folder else RUNS / _folder_name(names, loaded.id),
+        limit=limit,
+        seed=seed,
+        policy=policy,
+        batch=batch,
+        command=command,
+    )
+    return execute(plan, watch)
+
+
+def judge_run(
+    folder: Path | str,
+    *,
+    judge: str = DEFAULT_JUDGE,
+    judge_options: Mapping[str, str] | None = None,
+    watch: Watch = _ignore,
+) -> RunResult:
+    """Judge the stored answers of a run, and score it by that judge from now on.
+
+    Args:
+        folder: the run folder.
+        judge: ``rules``, ``llm:SPEC``, ``auto`` or ``auto:SPEC``.
+        judge_options: options of the judge's language model.
+        watch: called with what happens.
+
+    Raises:
+        RunError: the folder is not a run.
+    """
+    return rejudge(Path(folder), load_judge(judge, judge_options), watch)
+
+
+def score_run(folder: Path | str, *, watch: Watch = _ignore) -> RunResult:
+    """Score a run anew from its files, without audio and without a model.
+
+    Args:
+        folder: the run folder.
+        watch: called with what happens.
+
+    Raises:
+        RunError: the folder is not a run.
+    """
+    return rescore(Path(folder), watch)
+
+
+def _model(model: str | Model | Callable[[Request], str], options: Mapping[str, str] | None) -> Model:
+    if isinstance(model, str):
+        return load_model(model, options)
+    return FunctionModel(model) if not hasattr(model, "answer") else model
+
+
+def _judge(tasks: Sequence[Task], spec: str, options: Mapping[str, str] | None) -> Judge | None:
+    return load_judge(spec, options) if any(task.kind != "sequence" for task in tasks) else None
+
+
+def _folder_name(names: Sequence[str], model: str) -> str:
+    """Return a folder name that is the same for the same tasks and model."""
+    parts = ["+".join(Path(name).resolve().name if Path(name).exists() else name for name in names), model]
+    return "--".join(re.sub(r"[^A-Za-z0-9.+_-]+", "-", part).strip("-") for part in parts)

@@ -1,0 +1,110 @@
+"""What a person sees: a table that fills while a run goes on, and the same table at the end."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from otoscope.records import Score
+from otoscope.report.tables import HEADINGS, cells
+from otoscope.runner.local import Begun, Counted, Event, RunResult, Scored
+
+
+class Display:
+    """Shows a run on standard error: live on a terminal, else one line a task."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._scores: list[Score] = []
+        self._errors = 0
+        self._begun = 0.0
+        self._done = 0
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[errors]}"),
+        )
+        self._bar: TaskID | None = None
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def watch(self, event: Event) -> None:
+        """Take what happens in a run."""
+        match event:
+            case Begun():
+                self._begin(event)
+            case Counted():
+                self._count(event)
+            case Scored():
+                self._scored(event)
+
+    def _begin(self, event: Begun) -> None:
+        if self._bar is not None:
+            self._progress.remove_task(self._bar)
+        self._begun, self._done = time.monotonic(), 0
+        self._bar = self._progress.add_task(f"{event.stage} {event.task}", total=event.total, rate="", errors=self._told())
+        # Downloads draw bars of their own, so the display starts with the first stage and not before.
+        if self._live is None and self._console.is_terminal:
+            self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=4, transient=True)
+            self._live.start()
+
+    def _count(self, event: Counted) -> None:
+        self._done += 1
+        self._errors += event.status == "error"
+        rate = self._done / max(time.monotonic() - self._begun, 1e-3)
+        if self._bar is not None:
+            self._progress.update(self._bar, advance=1, rate=f"{rate:.1f}/s", errors=self._told())
+
+    def _scored(self, event: Scored) -> None:
+        self._scores.append(event.result.scores[0])
+        if self._live is None:
+            score = event.result.scores[0]
+            values = ", ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells(score)[1:], strict=True) if cell)
+            self._console.print(f"{score.task}: {values}", highlight=False, soft_wrap=True)
+
+    def _told(self) -> str:
+        return f"{self._errors} errors" if self._errors != 1 else "1 error"
+
+    def _render(self) -> RenderableType:
+        return Group(_table(self._scores), self._progress)
+
+
+def print_result(result: RunResult) -> None:
+    """Print the table, what is missing, how the answers were judged, and where the run lies."""
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    console.print(_table(result.scores))
+    for row in result.missing[:10]:
+        console.print(f"{row.outcome}: {row.task} {row.sample}: {row.reason}", markup=False, soft_wrap=True)
+    if len(result.missing) > 10:  # noqa: PLR2004 - as many as above
+        console.print(f"... and {len(result.missing) - 10} more; see report.md")
+    judged = result.to_json()["judged_by"]
+    if judged:
+        console.print("Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items())), markup=False)
+    console.print(f"Model: {result.model}", markup=False)
+    console.print(f"Run: {result.folder}", markup=False, soft_wrap=True)
+
+
+def _table(scores: list[Score]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)  # noqa: PLR2004 - names left
+    previous = ""
+    for score in scores:
+        row = cells(score)
+        table.add_row("" if score.task == previous else row[0], *row[1:])
+        previous = score.task
+    return table

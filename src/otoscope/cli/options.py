@@ -1,0 +1,52 @@
+"""Options that several verbs share."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from otoscope.errors import UsageError
+
+Decorated = Callable[..., Any]
+
+
+def json_option(function: Decorated) -> Decorated:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")(function)
+
+
+def judge_options(function: Decorated) -> Decorated:
+    """Add ``--judge`` and ``-J``."""
+    function = click.option(
+        "-J",
+        "judge_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of the judge's language model, such as base_url=http://127.0.0.1:8000/v1.",
+    )(function)
+    return click.option(
+        "--judge",
+        "judge_spec",
+        metavar="SPEC",
+        default="auto",
+        show_default=True,
+        help="rules; llm:SPEC; auto (rules, then the local language model for what they leave undecided); auto:SPEC.",
+    )(function)
+
+
+def run_folder(function: Decorated) -> Decorated:
+    """Add the argument that names a run folder."""
+    return click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))(function)
+
+
+def key_values(flag: str, pairs: Sequence[str]) -> dict[str, str]:
+    """Return ``KEY=VALUE`` arguments as a dictionary.
+
+    Raises:
+        UsageError: one of them has no equals sign.
+    """
+    for pair in pairs:
+        if "=" not in pair:
+            raise UsageError(f"{flag} {pair}: write {flag} KEY=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs)

@@ -1,0 +1,91 @@
+"""``otoscope run``: ask a model about tasks, judge its answers, score them."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from otoscope.cli.options import json_option, judge_options, key_values
+from otoscope.errors import UsageError
+
+EPILOG = """\b
+TASK is a suite (starter), a task id or glob ('starter/*-number'), or the path of a task or suite folder.
+Run the same command again to continue a run that was interrupted; a clip whose content has not changed is not asked
+about again.
+"""
+
+
+@click.command("run", epilog=EPILOG)
+@click.argument("tasks", nargs=-1, required=True, metavar="TASK...")
+@click.option("--model", "-m", default="cascade", show_default=True, metavar="SPEC", help="See `otoscope models`.")
+@click.option("-M", "model_options", multiple=True, metavar="KEY=VALUE", help="An option of the model.")
+@judge_options
+@click.option("--limit", metavar="N|FRACTION", help="Most samples a task, or a share of them below 1.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Which samples --limit takes.")
+@click.option(
+    "--long",
+    "policy",
+    type=click.Choice(["cut", "chunk", "refuse"]),
+    default="cut",
+    show_default=True,
+    help="What to do with audio longer than the model takes.",
+)
+@click.option("--batch-size", type=click.IntRange(min=1), help="Most requests a call.")
+@click.option("--output", "-o", "folder", type=click.Path(path_type=Path), help="Run folder; default runs/TASK--MODEL.")
+@json_option
+def command(  # noqa: PLR0913 - one parameter an option
+    tasks: tuple[str, ...],
+    model: str,
+    model_options: tuple[str, ...],
+    judge_spec: str,
+    judge_options: tuple[str, ...],
+    limit: str | None,
+    seed: int,
+    policy: str,
+    batch_size: int | None,
+    folder: Path | None,
+    as_json: bool,
+) -> int:
+    """Ask a model about tasks, judge its answers, and score them.
+
+    \b
+    Examples:
+      otoscope run starter
+      otoscope run starter --limit 3 --judge rules
+      otoscope run my-task --model openai/my-model -M base_url=http://127.0.0.1:8000/v1
+      otoscope run starter --model 'cmd/python examples/worker.py'
+    """
+    from otoscope import api
+    from otoscope.cli.display import Display, print_result
+
+    with Display() as display:
+        result = api.run(
+            tasks,
+            model=model,
+            model_options=key_values("-M", model_options),
+            judge=judge_spec,
+            judge_options=key_values("-J", judge_options),
+            limit=_limit(limit),
+            seed=seed,
+            policy=policy,  # type: ignore[arg-type]  # click has checked the choice
+            batch=batch_size,
+            folder=folder,
+            command=shlex.join(["otoscope", *sys.argv[1:]]),
+            watch=display.watch,
+        )
+    if as_json:
+        click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
+    else:
+        print_result(result)
+    return 1 if result.missing else 0
+
+
+def _limit(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--limit {text}: give a number of samples or a fraction below 1") from None

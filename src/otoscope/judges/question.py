@@ -1,0 +1,48 @@
+"""What a judge is asked and what it rules."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from otoscope.records import JudgementStatus, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One answer to judge, with all that a judge may look at.
+
+    Attributes:
+        instruction: what the model was asked.
+        target: the right answer as the task gives it.
+        answer: what the model said; untrusted text.
+        options: the answers to choose from; empty if the task does not declare them.
+        multi: whether the target may name several options, all of which must be chosen.
+        synonyms: other wordings of a label, by label.
+        target_format: the form of the value of a regression: ``type`` (number, list, intervals or json), ``unit``,
+            ``low`` and ``high``. What is absent is read from the instruction or from the form of the target.
+    """
+
+    instruction: str
+    target: str
+    answer: str
+    options: tuple[str, ...] = ()
+    multi: bool = False
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    target_format: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a judge says of one answer.
+
+    Attributes:
+        status: ``ok`` with a verdict or a value, or the word for what is missing.
+        verdict: whether the answer matches, for a classification that could be decided.
+        value: the value as canonical text, for a regression whose answer holds one.
+        explanation: the rule that fired, or the reply of the model that judged.
+    """
+
+    status: JudgementStatus
+    verdict: Verdict | None = None
+    value: str | None = None
+    explanation: str = ""

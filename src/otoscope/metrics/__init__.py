@@ -1,0 +1,121 @@
+"""Metrics: one file a family, each metric two pure functions (see ``protocol.Metric``).
+
+Where a published list has two names for one definition, both names are here and lead to one class.
+"""
+
+from typing import Final, Literal, TypeVar, get_args
+
+from otoscope.errors import UnknownNameError
+from otoscope.metrics.beats import MissTime
+from otoscope.metrics.edit import EditRate
+from otoscope.metrics.intervals import EventF1, Iou, IouFormat, SpanF1
+from otoscope.metrics.labels import JudgedAccuracy, ValueAccuracy
+from otoscope.metrics.numbers import AngleDifference, AngleUnit, Correlation, MeanError, MedianAbsoluteError
+from otoscope.metrics.protocol import Metric, Pooling, Rows
+from otoscope.metrics.slots import SlotTypeF1, SlotValueCer
+from otoscope.metrics.speakers import DiarizationErrorRate
+from otoscope.metrics.translation import SacreBleu, tokenizer_for
+from otoscope.records import Kind
+
+__all__ = ["METRICS", "Metric", "MetricName", "Pooling", "Rows", "metric"]
+
+MetricName = Literal[
+    "accuracy",
+    "angle_difference",
+    "cer",
+    "cer_raw",
+    "diarization_error_rate",
+    "entity_f1",
+    "event_based_f1",
+    "iou",
+    "kendall_tau",
+    "linear_correlation",
+    "llm_judge_accuracy",
+    "mae",
+    "mean_absolute_difference",
+    "median_absolute_error",
+    "mer",
+    "miss_time",
+    "mse",
+    "pearson",
+    "pearson_correlation",
+    "per",
+    "pos_error_rate",
+    "sacrebleu",
+    "slot_type_f1",
+    "slot_value_cer",
+    "spearman_correlation",
+    "token_error_rate",
+    "wer",
+    "wer_raw",
+]
+
+METRICS: Final[dict[MetricName, Metric]] = {
+    "accuracy": JudgedAccuracy("accuracy"),
+    "angle_difference": AngleDifference("angle_difference", unit="radians"),
+    "cer": EditRate("cer", unit="character", normaliser="standard-1"),
+    "cer_raw": EditRate("cer_raw", unit="any-character", normaliser="raw"),
+    "diarization_error_rate": DiarizationErrorRate("diarization_error_rate"),
+    "entity_f1": SpanF1("entity_f1"),
+    "event_based_f1": EventF1("event_based_f1"),
+    "iou": Iou("iou", of="spans"),
+    "kendall_tau": Correlation("kendall_tau", kind="kendall"),
+    "linear_correlation": Correlation("linear_correlation", kind="pearson"),
+    "llm_judge_accuracy": JudgedAccuracy("llm_judge_accuracy"),
+    "mae": MeanError("mae", error="absolute"),
+    "mean_absolute_difference": MeanError("mean_absolute_difference", error="absolute"),
+    "median_absolute_error": MedianAbsoluteError("median_absolute_error"),
+    "mer": EditRate("mer", unit="mixed", normaliser="standard-1"),
+    "miss_time": MissTime("miss_time"),
+    "mse": MeanError("mse", error="squared"),
+    "pearson": Correlation("pearson", kind="pearson"),
+    "pearson_correlation": Correlation("pearson_correlation", kind="pearson"),
+    "per": EditRate("per", unit="word", normaliser="composed-1"),
+    "pos_error_rate": EditRate("pos_error_rate", unit="word", normaliser="standard-1"),
+    "sacrebleu": SacreBleu("sacrebleu"),
+    "slot_type_f1": SlotTypeF1("slot_type_f1"),
+    "slot_value_cer": SlotValueCer("slot_value_cer"),
+    "spearman_correlation": Correlation("spearman_correlation", kind="spearman"),
+    "token_error_rate": EditRate("token_error_rate", unit="listed", normaliser="folded-1"),
+    "wer": EditRate("wer", unit="word", normaliser="standard-1"),
+    "wer_raw": EditRate("wer_raw", unit="word", normaliser="raw"),
+}
+
+T = TypeVar("T")
+
+
+def metric(
+    name: str,
+    *,
+    kind: Kind | None = None,
+    language: str | None = None,
+    format: str | None = None,  # noqa: A002
+) -> Metric:
+    """Return the metric of that name, as a task needs it. What a metric has no use for is ignored.
+
+    Args:
+        name: a key of ``METRICS``.
+        kind: the task's kind. Of a regression, accuracy compares extracted values; of others, it counts verdicts.
+        language: tag of the targets' language; chooses the tokenizer of BLEU.
+        format: form of the targets: ``radians`` or ``degrees`` of angles, ``spans`` or ``set`` of iou.
+
+    Raises:
+        UnknownNameError: no metric has that name, or the metric knows no such form.
+    """
+    match name:
+        case "accuracy" if kind == "regression":
+            return ValueAccuracy(name)
+        case "angle_difference" if format:
+            return AngleDifference(name, unit=_known("unit of angles", format, get_args(AngleUnit)))
+        case "iou" if format:
+            return Iou(name, of=_known("form of iou targets", format, get_args(IouFormat)))
+        case "sacrebleu" if language:
+            return SacreBleu(name, tokenizer=tokenizer_for(language))
+    return METRICS[_known("metric", name, get_args(MetricName))]
+
+
+def _known(what: str, name: str, names: tuple[T, ...]) -> T:
+    for known in names:
+        if known == name:
+            return known
+    raise UnknownNameError(what, name, map(str, names))

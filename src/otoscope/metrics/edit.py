@@ -1,0 +1,65 @@
+"""Edit-distance rates: errors are counted in all samples, then divided by the length of all references.
+
+A reference without tokens adds its insertions and no length, so the rate can exceed 1 and is undefined only when all
+references are empty. Minimal alignments are not unique, so the errors are not split into kinds.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rapidfuzz.distance import Levenshtein
+
+from otoscope.metrics.protocol import Pooling, Rows, ratio
+from otoscope.records import Better
+from otoscope.text import NORMALISERS, TOKENISERS, has_unspaced_script
+
+
+def edits(reference: Sequence[str], answer: Sequence[str]) -> tuple[float, float]:
+    """Return the least number of substitutions, deletions and insertions, and the length of the reference."""
+    return Levenshtein.distance(reference, answer), len(reference)
+
+
+@dataclass(frozen=True, slots=True)
+class EditRate:
+    """Errors per reference token.
+
+    Attributes:
+        name: the name by which a task asks for it.
+        unit: the tokeniser, a key of ``text.TOKENISERS``.
+        normaliser: a key of ``text.NORMALISERS``, applied to both sides.
+    """
+
+    name: str
+    unit: str
+    normaliser: str
+    better: ClassVar[Better] = "lower"
+    pooling: ClassVar[Pooling] = "sums"
+
+    @property
+    def signature(self) -> str:
+        """Unit, normaliser, corpus rule and version."""
+        return f"{self.name}|unit:{self.unit}|norm:{self.normaliser}|rule:sum(errors)/sum(reference)|v:1"
+
+    def tokens(self, text: str) -> Sequence[str]:
+        """Return the normalised tokens of the text."""
+        return TOKENISERS[self.unit](NORMALISERS[self.normaliser](text))
+
+    def row(self, target: str, answer: str) -> tuple[float, float]:
+        """Return (errors, reference tokens)."""
+        return edits(self.tokens(target), self.tokens(answer))
+
+    def value(self, rows: Rows) -> float | None:
+        """Return all errors over all reference tokens, or None where the references hold no token."""
+        return ratio(rows)
+
+
+def word_unit_doubt(metric: EditRate, targets: Iterable[str]) -> str | None:
+    """Return why words are the wrong unit for these targets, or None if they seem right."""
+    for target in targets if metric.unit == "word" else ():
+        if has_unspaced_script(target):
+            return (
+                f"{metric.name} counts words, but the target {target[:40]!r} holds a script that is written without "
+                "spaces, where one wrong character is a wrong sentence; use cer or mer"
+            )
+    return None

@@ -1,0 +1,89 @@
+"""Where a local model's files come from: named weights, a folder or file, or a repository on the hub."""
+
+import functools
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from otoscope.errors import ModelLoadingError, UnknownNameError
+from otoscope.progress import download_bar
+from otoscope.records import digest
+from otoscope.weights import WEIGHTS, fetch
+
+
+def local_threads() -> int:
+    """Return how many CPU threads a local model may use: the cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def find_folder(spec: str, files: Sequence[str]) -> tuple[Path, str]:
+    """Return the folder with a model's files, and what identifies their content.
+
+    Args:
+        spec: named weights, a folder, or a repository id ``ORG/REPO`` on the hub.
+        files: the names that must be there.
+
+    Raises:
+        ModelLoadingError: a file is not there.
+        UnknownNameError: the name stands for nothing.
+    """
+    if spec in WEIGHTS:
+        return _fetch_named(spec)
+    folder = Path(spec)
+    if not folder.is_dir():
+        if spec.count("/") != 1:
+            raise UnknownNameError("weights, folder or hub repository", spec, WEIGHTS)
+        folder = _from_hub(spec, files)
+    absent = [name for name in files if not (folder / name).is_file()]
+    if absent:
+        raise ModelLoadingError(f"{folder}: {', '.join(absent)} is not in the folder")
+    return folder, _digest_files(tuple(folder / name for name in files))
+
+
+def find_file(spec: str, suffix: str) -> tuple[Path, str]:
+    """Return a model that is one file, and what identifies its content.
+
+    Args:
+        spec: named weights, a path, or ``ORG/REPO/FILE`` on the hub.
+        suffix: how the file's name ends, such as ``.gguf``.
+
+    Raises:
+        UnknownNameError: the name stands for nothing.
+    """
+    if spec in WEIGHTS:
+        folder, identity = _fetch_named(spec)
+        return next(folder.glob(f"*{suffix}")), identity
+    file = Path(spec)
+    if not file.is_file():
+        if spec.count("/") < 2 or not spec.endswith(suffix):  # noqa: PLR2004 - ORG/REPO/FILE
+            raise UnknownNameError(f"weights, {suffix} file or ORG/REPO/FILE on the hub", spec, WEIGHTS)
+        organisation, repository, name = spec.split("/", 2)
+        file = _from_hub(f"{organisation}/{repository}", [name]) / name
+    return file, _digest_files((file,))
+
+
+def _fetch_named(name: str) -> tuple[Path, str]:
+    with download_bar() as bar:
+        folder = fetch(name, progress=bar)
+    return folder, digest(*(file.sha256 for file in WEIGHTS[name].files))
+
+
+def _from_hub(repository: str, files: Sequence[str]) -> Path:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise ModelLoadingError(f"{repository}: the hub needs huggingface-hub: pip install 'otoscope[local]'") from None
+    try:
+        return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(files)))
+    except (OSError, ValueError) as error:  # the client raises its own subclasses of these
+        raise ModelLoadingError(f"{repository}: not on the hub, or the hub cannot be reached: {error}") from error
+
+
+@functools.cache
+def _digest_files(files: tuple[Path, ...]) -> str:
+    digests = []
+    for path in files:
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return digest(*digests)

@@ -1,0 +1,57 @@
+"""What a model is: an identity, what audio it takes, and one method."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from otoscope.audio import Audio, Intake
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model: clips that fit its intake, the instruction, and text that belongs to it."""
+
+    audios: tuple[Audio, ...]
+    instruction: str
+    text: str = ""
+
+    @property
+    def prompt(self) -> str:
+        """The instruction, followed by the text where there is one."""
+        return f"{self.instruction}\n{self.text}" if self.text else self.instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer, or in ``error`` the reason why there is none."""
+
+    answer: str = ""
+    error: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+class Model(Protocol):
+    """A spoken language model.
+
+    Attributes:
+        id: names the model in tables and logs.
+        settings: everything that can change an answer (revision, digests, prompt, generation arguments). It is part
+            of every record's key; thread counts and batch sizes do not belong here.
+        intake: what audio it takes.
+        batch: how many requests it likes at once.
+        concurrency: how many calls may be in flight.
+    """
+
+    id: str
+    settings: Mapping[str, Any]
+    intake: Intake
+    batch: int
+    concurrency: int
+
+    def answer(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answer every request, in order.
+
+        Raises:
+            ModelCallError: the whole batch failed; a single failed request is a Reply with ``error``.
+        """
+        ...

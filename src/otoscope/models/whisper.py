@@ -1,0 +1,144 @@
+"""Whisper on CTranslate2: log-mel features and greedy transcription, one 30 s window at a time."""
+
+import functools
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from otoscope.audio import Audio
+from otoscope.errors import ModelLoadingError
+from otoscope.models.local import find_folder, local_threads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RATE = 16_000
+WINDOW_SECONDS = 30
+MAX_TOKENS = 224
+FILES = ("model.bin", "config.json", "tokenizer.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What an ASR heard.
+
+    Attributes:
+        text: the words, or an empty string.
+        language: two-letter code of the language decoded, or an empty string for an English-only model.
+    """
+
+    text: str
+    language: str
+
+
+class Whisper:
+    """A Whisper model converted to CTranslate2, decoded greedily without timestamps.
+
+    A clip longer than 30 s is transcribed window by window. Each window is encoded on its own, so a transcript does
+    not depend on what else is in a batch.
+
+    Args:
+        spec: named weights, a folder, or a repository id on the hub.
+        threads: CPU threads; all cores by default.
+
+    Raises:
+        ModelLoadingError: CTranslate2 is not installed, or the weights cannot be found.
+    """
+
+    def __init__(self, spec: str, threads: int | None = None) -> None:
+        for library in ("ctranslate2", "tokenizers"):
+            if importlib.util.find_spec(library) is None:
+                raise ModelLoadingError(f"{spec}: Whisper needs {library}: pip install 'otoscope[local]'")
+        self._folder, revision = find_folder(spec, FILES)
+        self._threads = threads or local_threads()
+        self.id = spec
+        self.settings: Mapping[str, Any] = {"asr": spec, "revision": revision, "compute": "int8", "decoding": "greedy"}
+
+    @functools.cached_property
+    def _model(self) -> Any:
+        """Loaded at the first clip: a finished run has none."""
+        import ctranslate2
+
+        return ctranslate2.models.Whisper(
+            str(self._folder),
+            device="cpu",
+            compute_type="int8",
+            intra_threads=self._threads,
+        )
+
+    @functools.cached_property
+    def _tokenizer(self) -> Any:
+        import tokenizers
+
+        return tokenizers.Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+
+    def transcribe(self, audio: Audio) -> Transcript:
+        """Return the transcript of mono audio at 16 kHz."""
+        size = WINDOW_SECONDS * RATE
+        windows = [audio.samples[start : start + size] for start in range(0, len(audio.samples), size)]
+        parts = [self._transcribe_window(window) for window in windows]
+        return Transcript(" ".join(part.text for part in parts if part.text), parts[0].language)
+
+    def _transcribe_window(self, samples: "NDArray[np.float32]") -> Transcript:
+        import ctranslate2
+
+        features = log_mel(samples, self._model.n_mels)[None]
+        encoded = self._model.encode(ctranslate2.StorageView.from_array(features))
+        prompt, language = ["<|startoftranscript|>"], ""
+        if self._model.is_multilingual:
+            token = self._model.detect_language(encoded)[0][0][0]
+            prompt += [token, "<|transcribe|>"]
+            language = token.strip("<|>")
+        prompt.append("<|notimestamps|>")
+        ids = [self._tokenizer.token_to_id(token) for token in prompt]
+        result = self._model.generate(encoded, [ids], beam_size=1, max_length=MAX_TOKENS)[0]
+        return Transcript(self._tokenizer.decode(result.sequences_ids[0]).strip(), language)
+
+
+def log_mel(samples: "NDArray[np.float32]", bands: int = 80) -> "NDArray[np.float32]":
+    """Return Whisper's log-mel features of one window, shape (bands, 3000), from 16 kHz samples.
+
+    The audio is padded with zeros to 30 s before the transform, as OpenAI's code does; padding the features instead
+    changes the words.
+    """
+    import numpy as np
+
+    window = np.zeros(WINDOW_SECONDS * RATE, np.float32)
+    window[: len(samples)] = samples[: len(window)]
+    padded = np.pad(window, 200, mode="reflect")
+    frames = np.lib.stride_tricks.sliding_window_view(padded, 400)[::160][:-1]
+    hann = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)).astype(np.float32)
+    power = np.abs(np.fft.rfft(frames * hann, axis=1)).astype(np.float32) ** 2
+    logarithm = np.log10(np.maximum(_mel_filters(bands) @ power.T, 1e-10))
+    floored = np.maximum(logarithm, logarithm.max() - 8.0)
+    return np.ascontiguousarray((floored + 4.0) / 4.0, dtype=np.float32)
+
+
+@functools.cache
+def _mel_filters(bands: int) -> "NDArray[np.float32]":
+    """Slaney's mel filters for a 400-point transform at 16 kHz, shape (bands, 201)."""
+    import numpy as np
+
+    def to_mel(hertz: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        return np.where(hertz >= 1000, 15 + np.log(np.maximum(hertz, 1e-9) / 1000) / (np.log(6.4) / 27), hertz * 3 / 200)
+
+    def to_hertz(mel: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        return np.where(mel >= 15, 1000 * np.exp((np.log(6.4) / 27) * (mel - 15)), mel * 200 / 3)
+
+    limits = to_mel(np.array([0.0, RATE / 2]))
+    points = to_hertz(np.linspace(limits[0], limits[1], bands + 2))
+    distance = points[:, None] - np.linspace(0, RATE / 2, 201)
+    width = np.diff(points)
+    rising, falling = -distance[:-2] / width[:-1, None], distance[2:] / width[1:, None]
+    triangles = np.maximum(0, np.minimum(rising, falling))
+    return (triangles * (2 / (points[2:] - points[:-2]))[:, None]).astype(np.float32)
+
+
+@functools.cache
+def load_whisper(spec: str, threads: str = "") -> Whisper:
+    """Return the Whisper model that ``spec`` names, loaded once a process."""
+    return Whisper(spec, int(threads) if threads else None)
+
+

@@ -1,0 +1,25 @@
+"""Progress bars for downloads, on standard error and only where a person looks."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+DownloadProgress = Callable[[str, int, int | None], None]
+"""Called with what is fetched, bytes done, and bytes in all or None."""
+
+
+@contextlib.contextmanager
+def download_bar() -> Iterator[DownloadProgress]:
+    """Give a callback that draws one bar a file."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def update(description: str, done: int, total: int | None) -> None:
+            if description not in bars:
+                bars[description] = progress.add_task(description, total=total)
+            progress.update(bars[description], completed=done, total=total)
+
+        yield update

@@ -1,0 +1,132 @@
+"""The model stage: samples in, predictions out, each request asked once."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from otoscope.audio import Audio, LimitPolicy, fit, read_audio
+from otoscope.errors import AudioError, ModelCallError
+from otoscope.models.protocol import Model, Reply, Request
+from otoscope.models.replay import request_digest
+from otoscope.records import Prediction, PredictionStatus, Sample, digest, dump_json
+from otoscope.runner.log import Log
+from otoscope.runner.stage import run_stage
+
+Told = Callable[[Sample, str], None]
+Counted = Callable[[PredictionStatus], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What one sample asks the model: one request, or several for audio that was chunked."""
+
+    key: str
+    request: str
+    sample: str
+    requests: tuple[Request, ...]
+
+
+class Predictor:
+    """Asks a model about samples and logs what it answers.
+
+    Args:
+        model: the model.
+        log: where predictions go; a key that has an answer there is not asked again, an error is.
+        policy: what to do with audio longer than the model takes.
+        batch: most requests a call, or None for what the model likes.
+    """
+
+    def __init__(self, model: Model, log: Log, policy: LimitPolicy, batch: int | None = None) -> None:
+        self._model = model
+        self._log = log
+        self._policy = policy
+        self._batch = batch or model.batch
+        self._identity = digest(model.id, dump_json(dict(model.settings)), policy)
+        self._waiting: dict[str, int] = {}
+
+    def run(self, samples: Iterable[Sample], tell: Told, count: Counted) -> None:
+        """Make sure that every sample has a prediction in the log.
+
+        Args:
+            samples: the samples, read lazily.
+            tell: called with each sample, in order, and the key of its prediction.
+            count: called once a sample, as soon as it has a prediction, with the prediction's status.
+        """
+
+        def emit(prediction: Prediction) -> None:
+            self._log.append(prediction.to_json())
+            for _ in range(self._waiting.pop(prediction.key)):
+                count(prediction.status)
+
+        calls = self._calls(samples, tell, count)
+        run_stage(calls, self._answer, emit, batch=self._batch, concurrency=self._model.concurrency)
+
+    def _calls(self, samples: Iterable[Sample], tell: Told, count: Counted) -> Iterator[_Call]:
+        """Yield a call for each request that has no answer yet."""
+        for sample in samples:
+            try:
+                call = self._prepare(sample)
+            except AudioError as error:
+                tell(sample, self._fail(sample, error))
+                count("error")
+                continue
+            tell(sample, call.key)
+            logged = self._log.get(call.key)
+            if logged is not None and logged["status"] == "ok":
+                count("ok")
+            elif call.key in self._waiting:
+                self._waiting[call.key] += 1
+            else:
+                self._waiting[call.key] = 1
+                yield call
+
+    def _prepare(self, sample: Sample) -> _Call:
+        audios = [read_audio(clip.source, clip.name) for clip in sample.clips]
+        request = request_digest([audio.digest for audio in audios], sample.instruction, sample.text)
+        pieces = fit(audios, self._model.intake, self._policy) if audios else [[]]
+        requests = tuple(Request(tuple(clips), sample.instruction, sample.text) for clips in pieces)
+        return _Call(digest(request, self._identity), request, sample.id, requests)
+
+    def _fail(self, sample: Sample, error: AudioError) -> str:
+        """Log that a clip cannot be used, and return the key of that record."""
+        key = digest("audio", sample.task, sample.id)
+        reason = f"{error.reason}: {error}"
+        logged = self._log.get(key)
+        if logged is None or logged["reason"] != reason:
+            self._log.append(Prediction(key, key, sample.id, self._model.id, "error", reason=reason).to_json())
+        return key
+
+    def _answer(self, calls: Sequence[_Call]) -> list[Prediction]:
+        requests = [request for call in calls for request in call.requests]
+        start = time.perf_counter()
+        try:
+            replies = self._model.answer(requests)
+        except ModelCallError as error:
+            replies = [Reply(error=str(error))] * len(requests)
+        seconds = (time.perf_counter() - start) / len(requests)
+        waiting = iter(replies)
+        return [self._predict(call, [next(waiting) for _ in call.requests], seconds) for call in calls]
+
+    def _predict(self, call: _Call, replies: Sequence[Reply], seconds: float) -> Prediction:
+        error = next((reply.error for reply in replies if reply.error), "")
+        usage: dict[str, float] = {}
+        for reply in replies:
+            for name, amount in reply.usage.items():
+                usage[name] = usage.get(name, 0) + amount
+        return Prediction(
+            call.key,
+            call.request,
+            call.sample,
+            self._model.id,
+            "error" if error else "ok",
+            "" if error else " ".join(reply.answer for reply in replies),
+            error,
+            _changes(audio for request in call.requests for audio in request.audios),
+            usage,
+            round(seconds * len(replies), 4),
+        )
+
+
+def _changes(audios: Iterable[Audio]) -> tuple[str, ...]:
+    """Return what was done to the clips, each change once, in order."""
+    return tuple(dict.fromkeys(change for audio in audios for change in audio.changes))
