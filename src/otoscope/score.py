@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from otoscope.errors import MetricError
+from otoscope.errors import MetricError, UnreadableValueError
 from otoscope.judges.judge import Judge, JudgedKind
 from otoscope.metrics import Metric
 from otoscope.metrics import metric as find_metric
@@ -126,6 +126,8 @@ class TaskScorer:
         """Add a sample's statistics, or tell why a metric cannot take it."""
         try:
             statistics = [metric.row(row["target"], found.answer) for metric in self._metrics]
+        except UnreadableValueError as error:
+            return found._replace(outcome="na", reason=str(error))
         except MetricError as error:
             return found._replace(outcome="error", reason=str(error))
         for index, values in enumerate(statistics):

@@ -77,8 +77,8 @@ def standard(text: str) -> str:
     if text.isascii():
         plain = text.translate(_PUNCTUATION_REMOVED).casefold()
     else:
-        # Folding respects canonical equivalence only when it starts from the decomposed form, and it may bring
-        # forth an apostrophe, so punctuation goes after it.
+        # Folded from one normal form, so that canonically equal texts stay equal. Folding may bring forth an
+        # apostrophe, so punctuation goes after it.
         decomposed = unicodedata.normalize("NFD", text).casefold()
         plain = unicodedata.normalize("NFC", decomposed.translate(_PUNCTUATION_REMOVED))
     if "'" in plain:

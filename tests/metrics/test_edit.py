@@ -3,13 +3,14 @@
 import random
 
 import jiwer
-import kaldialign
 import numpy as np
 import pytest
 
 from otoscope.metrics import METRICS
 from otoscope.metrics.edit import EditRate, edits, word_unit_doubt
 from otoscope.text import NORMALISERS, TOKENISERS
+
+kaldialign = pytest.importorskip("kaldialign")
 
 LETTERS = "abcdefgh我你他"
 

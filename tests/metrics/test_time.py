@@ -65,7 +65,7 @@ def test_the_collar_is_seconds_on_each_side() -> None:
 
 def pair_by_force(reference: list[float], answer: list[float]) -> float:
     """Return the least cost over every way to leave beats alone and pair the others."""
-    costs = []
+    costs: list[float] = []
     for size in range(min(len(reference), len(answer)) + 1):
         alone = ALONE * (len(reference) + len(answer) - 2 * size)
         for ours in itertools.combinations(reference, size):

@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Literal
 
 from otoscope.judges.question import Question
 from otoscope.judges.wording import is_number, normal, tokens
 
-FormType = Literal["number", "list", "intervals", "json"]
+FormKind = Literal["number", "list", "intervals", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Form:
     """What a value looks like.
 
     Attributes:
-        type: a number, a list (of numbers or of texts), pairs of numbers, or any JSON value; None if unknown.
+        kind: a number, a list (of numbers or of texts), pairs of numbers, or any JSON value; None if unknown.
         unit: the unit of its numbers as ``UNITS`` names it, or "".
         low: the least value of the scale, if it is known.
         high: the greatest value of the scale, if it is known.
@@ -28,24 +29,29 @@ class Form:
         container: ``list`` or ``dict`` for JSON whose outermost kind is known.
     """
 
-    type: FormType | None
+    kind: FormKind | None
     unit: str = ""
     low: Decimal | None = None
     high: Decimal | None = None
     count: bool = False
     texts: bool = False
-    container: type | None = None
+    container: type[list[Any]] | type[dict[str, Any]] | None = None
+
+    @property
+    def dimension(self) -> str:
+        """The dimension of the unit, or ""."""
+        return UNITS[self.unit][0] if self.unit else ""
 
     def describe(self) -> str:
         """Return the form in words for a prompt."""
         of_unit = f" in {self.unit}" if self.unit else ""
-        match self.type:
+        match self.kind:
             case "list":
                 return "a JSON list of texts" if self.texts else f"a JSON list of numbers{of_unit}"
             case "intervals":
                 return f"a JSON list of [start, end] pairs of numbers{of_unit}"
             case "json":
-                return {dict: "a JSON object", list: "a JSON list"}.get(self.container or object, "JSON")
+                return "JSON" if self.container is None else f"a JSON {'object' if self.container is dict else 'list'}"
             case _:
                 scale = f" on a scale from {self.low} to {self.high}" if self.low is not None and self.high else ""
                 return f"a number in figures, without a unit{f', counted{of_unit}' if of_unit else ''}{scale}"
@@ -99,9 +105,7 @@ def form_of(question: Question) -> Form:
     low, high = (_limit(declared, "low"), _limit(declared, "high"))
     if low is None and high is None:
         low, high = _asked_range(question.instruction)
-    return Form(
-        declared.get("type", inferred.type), unit, low, high, count, inferred.texts, inferred.container
-    )
+    return Form(declared.get("type", inferred.kind), unit, low, high, count, inferred.texts, inferred.container)
 
 
 def literal(text: str) -> Any:
@@ -109,7 +113,9 @@ def literal(text: str) -> Any:
 
     NaN and infinity are no JSON here, so None stands for them too.
     """
-    for parse in (_strict_json, ast.literal_eval):
+    # A backslash may be an escape that Python warns of; JSON has been tried by then.
+    parsers = (_strict_json,) if "\\" in text else (_strict_json, ast.literal_eval)
+    for parse in parsers:
         try:
             value = parse(text)
             json.dumps(value, allow_nan=False)
@@ -122,6 +128,15 @@ def literal(text: str) -> Any:
 def is_real(value: Any) -> bool:
     """Return whether a JSON value is a number; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_pair(value: Any) -> bool:
+    """Return whether a JSON value is a pair of numbers."""
+    match value:
+        case [one, two]:
+            return is_real(one) and is_real(two)
+        case _:
+            return False
 
 
 def _strict_json(text: str) -> Any:
@@ -146,7 +161,7 @@ def _inferred_list(items: Sequence[Any]) -> Form:
         return Form("list", container=list)
     if all(isinstance(item, str) for item in items):
         return Form("list", texts=True, container=list)
-    if all(isinstance(item, list | tuple) and len(item) == 2 and all(map(is_real, item)) for item in items):
+    if all(is_pair(item) for item in items):
         return Form("intervals", container=list)
     return Form("json", container=list)
 
@@ -161,7 +176,7 @@ def _unit_name(word: str) -> str:
 def _asked_unit(asked: str) -> str:
     units = {_unit_name(word) for word in _UNIT_ASKED.findall(asked)} - {""}
     words = tokens(asked)
-    units |= {_unit_name(after) for word, after in zip(words, words[1:], strict=False) if is_number(word)} - {""}
+    units |= {_unit_name(after) for word, after in pairwise(words) if is_number(word)} - {""}
     if not units:
         units = {_BASE[dimension] for dimension, cue in _DIMENSION_ASKED if cue.search(asked)}
     return units.pop() if len(units) == 1 else ""

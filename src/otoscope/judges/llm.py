@@ -11,31 +11,34 @@ from otoscope.records import Verdict, digest
 
 JudgedKind = Literal["classification", "regression"]
 
+#: Between the standing instructions and the question in a prompt file.
+_DIVIDER: Final = "\n----\n"
 _REMINDERS: Final = {
-    "classification": "\nReminder: the last line must be exactly Result: YES or Result: NO.\n",
-    "regression": "\nReminder: reply with one line only, Value: followed by the value in the wanted form or by N/A.\n",
+    "classification": "\nReminder: the last line must be exactly Result: YES or Result: NO.",
+    "regression": "\nReminder: reply with one line only, Value: followed by the value in the wanted form or by N/A.",
 }
-_SEPARATOR: Final = r"[\s*_`~<>()\[\]{}\"'“”:=\-–—]"
-_VERDICT = re.compile(rf"\bresults?\b(?:{_SEPARATOR}*[:=*_<>\-–—]{_SEPARATOR}*|\s+is:?\s+)(?P<word>\w+)(?P<rest>[^\n]*)", re.I)
-_BARE_VERDICT = re.compile(r"\W*(yes|no)\W*", re.I)
-_BOTH = re.compile(r"\W*(?:or|/|\|)\W*(?:yes|no)\b", re.I)
-_VALUE = re.compile(r"^[\s*_`>-]*value[*_`\s]*[:=][*_`\s]*(?P<value>.*?)\s*$", re.I | re.M)
-_NOT_APPLICABLE = re.compile(r"(?:n\W{0,2}a|not\s+applicable|none|null|no\s+value)", re.I)
+
+_BRACKETS: Final = r"[\s*_`~<>()\[\]{}\"'\u2018-\u201d]"
+_VERDICT = re.compile(
+    rf"\bresults?\b(?:{_BRACKETS}*[:=*_<>\-\u2013\u2014]+{_BRACKETS}*|\s+is:?\s+)(?P<word>\w+)(?P<rest>[^\n]*)",
+    re.IGNORECASE,
+)
+_BARE_VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
+_BOTH = re.compile(r"\W*(?:or|/|\|)\W*(?:yes|no)\b", re.IGNORECASE)
+_VALUE = re.compile(r"^[\s*_`>-]*value[*_`\s]*[:=][*_`\s]*(?P<value>.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+_NOT_APPLICABLE = re.compile(r"n\W{0,2}a|not\s+applicable|none|null|no\s+value", re.IGNORECASE)
 
 
 class Chat(Protocol):
-    """A chat model. It decodes greedily, so that equal prompts get equal replies as far as it can see to it."""
+    """What a judge needs of a chat model. It decodes greedily, so that equal prompts get equal replies."""
 
-    @property
-    def id(self) -> str:
-        """The name and revision of the model, for the signature of the judge."""
-
-    def chat(self, prompt: str) -> str:
-        """Return the reply to one user message.
+    def chat(self, system: str, user: str) -> str:
+        """Return the reply to ``user`` under the standing instructions ``system``.
 
         Raises:
-            ModelCallError: the model gave no reply.
+            ModelCallError: there is no reply.
         """
+        ...
 
 
 def judge_with_llm(question: Question, kind: JudgedKind, chat: Chat) -> Ruling:
@@ -48,26 +51,24 @@ def judge_with_llm(question: Question, kind: JudgedKind, chat: Chat) -> Ruling:
         ModelCallError: the model gave no reply.
     """
     if not question.answer.strip():
-        verdict: Verdict | None = "no" if kind == "classification" else None
-        return Ruling("ok" if verdict else "na", verdict, explanation="The answer is empty.")
-    prompt = render(question, kind)
+        empty = "The answer is empty."
+        return Ruling("ok", "no", explanation=empty) if kind == "classification" else Ruling("na", explanation=empty)
+    system, user = render(question, kind)
     reply = ""
     for reminder in ("", _REMINDERS[kind]):
-        reply = chat.chat(prompt + reminder)
-        ruling = _ruling(reply, question, kind)
+        reply = chat.chat(system, user + reminder)
+        ruling = _verdict_of(reply) if kind == "classification" else _value_of(reply, question)
         if ruling is not None:
             return ruling
     return Ruling("unparsed", explanation=reply.strip())
 
 
-def render(question: Question, kind: JudgedKind) -> str:
-    """Return the prompt. The target of a regression is not in it, only the form of the value."""
-    fields = {"instruction": _fenced(question.instruction), "answer": _fenced(question.answer)}
-    if kind == "classification":
-        fields["target"] = _fenced(question.target)
-    else:
-        fields["form"] = form_of(question).describe()
-    return _template(kind).format(**fields)
+def render(question: Question, kind: JudgedKind) -> tuple[str, str]:
+    """Return the standing instructions and the question; of a regression's target only the form is shown."""
+    system, _, user = _template(kind).partition(_DIVIDER)
+    shown = question.target if kind == "classification" else form_of(question).describe()
+    answer = _VERDICT.sub(_without_mark, _fenced(question.answer))
+    return system, user.format(instruction=_fenced(question.instruction), shown=_fenced(shown), answer=answer).rstrip()
 
 
 def prompt_digest(kind: JudgedKind) -> str:
@@ -81,12 +82,13 @@ def parse_verdict(text: str) -> Verdict | None:
     ``Result:`` may be bold or in any case, and the verdict in brackets. The last one decides even if it is neither yes
     nor no, so that a refusal to decide never falls back on an earlier mention. "YES or NO" repeats the question.
     """
-    found = [match for match in _VERDICT.finditer(text) if not _BOTH.match(match["rest"])]
-    if found:
-        return _as_verdict(found[-1]["word"])
-    lines = [line for line in text.splitlines() if line.strip()]
-    bare = _BARE_VERDICT.fullmatch(lines[-1]) if lines else None
-    return _as_verdict(bare[1]) if bare else None
+    found = [match["word"] for match in _VERDICT.finditer(text) if not _BOTH.match(match["rest"])]
+    if not found:
+        lines = [line for line in text.splitlines() if line.strip()]
+        bare = _BARE_VERDICT.fullmatch(lines[-1]) if lines else None
+        found = [bare[1]] if bare else []
+    verdicts: dict[str, Verdict] = {"yes": "yes", "no": "no"}
+    return verdicts.get(found[-1].strip("_").casefold()) if found else None
 
 
 def parse_value(text: str, question: Question) -> tuple[Literal["ok", "na"], str | None] | None:
@@ -99,29 +101,25 @@ def parse_value(text: str, question: Question) -> tuple[Literal["ok", "na"], str
     return None if value is None else ("ok", value)
 
 
-def _ruling(reply: str, question: Question, kind: JudgedKind) -> Ruling | None:
-    if kind == "classification":
-        verdict = parse_verdict(reply)
-        return Ruling("ok", verdict, explanation=reply.strip()) if verdict else None
+def _verdict_of(reply: str) -> Ruling | None:
+    verdict = parse_verdict(reply)
+    return Ruling("ok", verdict, explanation=reply.strip()) if verdict else None
+
+
+def _value_of(reply: str, question: Question) -> Ruling | None:
     parsed = parse_value(reply, question)
     return Ruling(parsed[0], value=parsed[1], explanation=reply.strip()) if parsed else None
 
 
-def _as_verdict(word: str) -> Verdict | None:
-    match word.strip("_").casefold():
-        case "yes":
-            return "yes"
-        case "no":
-            return "no"
-        case _:
-            return None
-
-
 def _template(kind: JudgedKind) -> str:
-    return files("otoscope.judges").joinpath("prompts", f"{kind}.txt").read_text("utf-8")
+    return files("otoscope.judges").joinpath("prompts", f"{kind}.txt").read_text(encoding="utf-8")
 
 
 def _fenced(text: str) -> str:
-    """Return text that can neither close the fence it stands in nor hold a line that reads as a verdict."""
-    text = text.strip().replace("<<<", "< < <").replace(">>>", "> > >")
-    return _VERDICT.sub(lambda match: f"result {match['word']}{match['rest']}", text)
+    """Return text that cannot close the fence it stands in."""
+    return text.strip().replace("<<<", "< < <").replace(">>>", "> > >")
+
+
+def _without_mark(match: re.Match[str]) -> str:
+    """Keep the words of a verdict in an answer but not its mark, so that a reply that repeats it holds no verdict."""
+    return f"result {match['word']}{match['rest']}"

@@ -1,70 +1,81 @@
 """How a judge reads text: tokens, numbers in words, refusals, doubts and planted verdicts."""
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from importlib.resources import files
+from typing import Any
+
+_SOURCE: Mapping[str, Any] = tomllib.loads(files("otoscope.judges").joinpath("words.toml").read_text(encoding="utf-8"))
+
+
+def word_set(name: str) -> frozenset[str]:
+    """Return a set of words of ``words.toml``."""
+    return frozenset(_SOURCE[name].split())
+
+
+def phrase_list(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return a list of ``words.toml``: of each entry the wordings between its commas."""
+    return tuple(tuple(entry.split(", ")) for entry in _SOURCE[name])
+
 
 #: Tokens that end a sentence, and those that end a clause within one.
 SENTENCE_END = frozenset(".?!;\n")
-CLAUSE_END = SENTENCE_END | frozenset({",", "~", "(", ")", "but", "however", "whereas", "while", "although", "though"})
+CLAUSE_END = SENTENCE_END | {",", "~", "(", ")", "but", "however", "whereas", "while", "although", "though"}
 
-NEGATORS = frozenset("not no never without neither nor non lacks lack lacking absence unlike excluding except".split())
-#: Phrases that reject what follows them, as token sequences.
-NEGATING_PHRASES = (
-    ("rather", "than"),
-    ("instead", "of"),
-    ("as", "opposed", "to"),
-    ("other", "than"),
-    ("than",),
-    ("free", "of"),
-    ("rule", "out"),
-    ("ruled", "out"),
-)
-#: Words that make a choice a mere possibility.
-HEDGES = frozenset("might could may maybe perhaps possibly possible unsure uncertain unclear either if guess".split())
+NEGATORS = word_set("negators")
+HEDGES = word_set("hedges")
+FILLER = word_set("filler")
+TOPICS = word_set("topics")
+BOUNDS = word_set("bounds")
 
-#: Words that choose nothing by themselves.
-FILLER = frozenset(
-    """a an the this that these those it its it's there here i we you he she they my your his her their our me is are
-    was were be been being am do does did has have had having can will would should of in on at to from by for with as
-    and so then thus therefore hence overall answer answers option options choice correct right final best label class
-    category result response following given provided based which who whom what whose when where how heard hear hears
-    hearing listen listening sound sounds sounding sounded audio clip clips recording recordings file wav wave sample
-    speech voice speaker person track piece segment excerpt seems seem appears appear appearing likely most probably
-    clearly definitely very quite really just only also think believe say conclude determine during throughout identify identified
-    classified classify described describe labeled labelled categorized recognized predicted predict detected detect
-    contain contains containing include includes feature features featuring present being expressed expressing
-    expresses express conveys convey conveyed shows show showing indicates indicate indicating suggests suggest made
-    make produced produce played playing play used type kind one sure ok okay certainly course yes speaking talking""".split()
-)
-#: Filler that a question may be about all the same.
-TOPICS = frozenset("speech voice speaker person sound music".split())
+#: Adverbs that count, and what they stand for.
+TIMES = {"once": ("1", "times"), "twice": ("2", "times"), "thrice": ("3", "times")}
 
 _UNITS = {
     word: number
     for number, word in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen""".split()
+        (
+            *(
+                "zero",
+                "one",
+                "two",
+                "three",
+                "four",
+                "five",
+                "six",
+                "seven",
+                "eight",
+                "nine",
+                "ten",
+                "eleven",
+                "twelve",
+            ),
+            *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+        )
     )
 }
 _TENS = {
     word: 10 * number
-    for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+    for number, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2)
 }
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
-_NUMBER_WORDS = _UNITS.keys() | _TENS.keys() | _SCALES.keys()
-#: Beside these, "one" stands for a thing and is no number.
-_PRONOUN_BEFORE = frozenset("this that the which no any every each another some other only".split())
-_PRONOUN_AFTER = frozenset({"of", "another", "who", "that"})
+_SCALES = {"thousand": 1000, "million": 1_000_000}
+_NUMBER_WORDS = {*_UNITS, *_TENS, *_SCALES, "hundred"}
+_NOT_ONE_AFTER = word_set("one_after")
+_NOT_ONE_BEFORE = word_set("one_before")
 
-_SPELLING = str.maketrans(
-    {
-        "’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "−": "-", "–": "-", "—": ";", "‑": "-",
-        "_": " ", "*": "", "`": "", "♯": "#", "♭": "b", "\u200b": "", "\ufe0f": "", "，": ",", "。": ".",
-    }
-)  # fmt: skip
-_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'})
+_STRAIGHT = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00ab": '"', "\u00bb": '"'})
+_DASHES = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2011": "-", "\u2014": ";"})
+_MARKS = str.maketrans(
+    {"_": " ", "*": "", "`": "", "♯": "#", "♭": "b", "\u200b": "", "\ufe0f": "", "\uff0c": ",", "\u3002": "."}
+)
+_CONTRACTIONS = (
+    (re.compile(r"\bcan(?:not|'t|t)\b"), "can not"),
+    (re.compile(r"(\w)n't\b"), r"\1 not"),
+    (re.compile(r"\b(it|that|there|he|she|here)'s\b"), r"\1 is"),
+)
 _TOKEN = re.compile(
     r"""
     (?P<ordinal>\d+(?:st|nd|rd|th)\b)
@@ -78,67 +89,76 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_NUMBER = re.compile(r"-?\d")
+_NUMBER = re.compile(r"-?\d.*(?<=\d)", re.DOTALL)
 
+_UNABLE = (
+    r"(?:can not|could not|(?:am|'m|is) not able to|unable to|(?:do|did) not) +(?:\w+ly )?(?:determine|tell|identify|"
+    r"hear (?!any|an?\b)|listen|process|understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|assess|"
+    r"have (?:access|the ability|enough|the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|comply|"
+    r"fulfill)"
+)
+_MISSING = (
+    r"no (?:audio|sound|recording|file) (?:file |clip )?(?:was |is |has been )?(?:provided|attached|given|found)|"
+    r"(?:please )?(?:provide|upload|share) (?:me )?(?:with )?(?:the|an?|your|more) "
+    r"(?:audio|recording|file|clip|context|information|details)|"
+    r"(?:insufficient|not enough) (?:information|context|data|evidence)"
+)
 _REFUSAL = re.compile(
-    r"""\b(?:i\ am\ sorry|i'm\ sorry|sorry,|i\ apologi[sz]e|as\ an?\ (?:ai|language|text)|
-    (?:i\ )?(?:can\ ?not|can't|could\ not|couldn't|am\ not\ able\ to|'m\ not\ able\ to|unable\ to|do\ not|don't)\ +
-      (?:\w+ly\ )?(?:determine|tell|identify|hear|listen|process|access|answer|assist|help|provide|know|play|analy[sz]e|
-      have\ (?:access|the\ ability|enough|the\ capab\w+)|perform|assess|detect\ any\ audio|directly|see|say|classify|
-      estimate|give|comply|fulfill)|
-    (?:not|im)\ ?possible\ to\ (?:determine|tell|identify|say|know|answer)|
-    no\ (?:audio|sound|recording|file)\ (?:file\ |clip\ )?(?:was\ |is\ |has\ been\ )?(?:provided|attached|given|found)|
-    (?:please\ )?(?:provide|upload|share)\ (?:me\ )?(?:with\ )?(?:the|an?|your|more)\ 
-      (?:audio|recording|file|clip|context|information|details)|
-    (?:insufficient|not\ enough)\ (?:information|context|data|evidence)|
-    there\ is\ no\ way\ to|cannot\ be\ (?:determined|identified|answered))""",
-    re.VERBOSE,
+    rf"\b(?:i am sorry|i'm sorry|sorry,|i apologi[sz]e|as an? (?:ai|language|text)|{_UNABLE}|{_MISSING}|"
+    r"(?:not |im)possible to (?:determine|tell|identify|say|know|answer)|there is no way to|"
+    r"can not be (?:determined|identified|answered))"
 )
 _DOUBT = re.compile(
     r"\b(?:not (?:entirely |completely |really |quite )?(?:sure|certain|clear)|unsure|uncertain|unclear|ambiguous|"
     r"(?:hard|difficult) to (?:tell|say|determine|identify)|i have no idea|mixed|as well as|several|multiple answers)\b"
 )
 _PLANTED = re.compile(
-    r"\b(?:result|verdict|judg[e]?ment)\W{1,8}(?:yes|no|correct|match)\b|ignore (?:all |the |any )*(?:previous|above|prior)|"
-    r"\bground[- ]truth\b|\bthe response (?:aligns|is correct|matches)|\b(?:output|answer|reply|respond|say)(?: with)? \W?yes\W? "
-    r"(?:as|for|regardless)|\bgrader\b|\bas the judge\b|\bsystem prompt\b"
+    r"\b(?:result|verdict|judge?ment)\W{1,8}(?:yes|no|correct|match)\b|"
+    r"ignore (?:all |the |any )*(?:previous|above|prior)|"
+    r"\bground[- ]truth\b|\bthe response (?:aligns|is correct|matches)|"
+    r"\b(?:output|answer|reply|respond|say)(?: with)? \W?yes\W? (?:as|for|regardless)|"
+    r"\bgrader\b|\bas the judge\b|\bsystem prompt\b"
 )
-#: A quotation of four words or more, or one that follows a verb of speech, is what was said and no choice.
+#: A quotation after a verb of speech, or one of four words or more, is what was said and no choice.
 _SPEECH_QUOTE = re.compile(
     r"""(?:\b(?:say|says|said|saying|states|stated|stating|asks|asked|asking|reads|utters|uttering|utterance|transcri\w+|
     phrase|sentence|words?|lyrics?)\b[^"'.]{0,20}(?:"[^"]*"|(?<!\w)'[^']*'(?!\w)))|"(?:[^"\s]+\s+){3,}[^"\s]+"|
     (?<!\w)'(?:[^'\s]+\s+){3,}[^'\s]+'(?!\w)""",
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
 
 
 def normal(text: str) -> str:
     """Return the text in one case and one spelling of quotes, dashes, negations and accidentals."""
-    text = unicodedata.normalize("NFC", text).translate(_SPELLING).casefold()
-    text = re.sub(r"\bcannot\b", "can not", text)
-    text = re.sub(r"(\w)n't\b", r"\1 not", text)
-    text = re.sub(r"\b(it|that|there|he|she|here)'s\b", r"\1 is", text)
+    text = straight(unicodedata.normalize("NFC", text)).translate(_DASHES).translate(_MARKS).casefold()
+    for contraction, spelled in _CONTRACTIONS:
+        text = contraction.sub(spelled, text)
     return text.replace("&", " and ")
+
+
+def straight(text: str) -> str:
+    """Return the text with straight quotation marks."""
+    return text.translate(_STRAIGHT)
 
 
 def tokens(text: str) -> list[str]:
     """Return the words, numbers and marks of a text in normal form; ``~`` is a dash or "to" between numbers."""
     found = [token for match in _TOKEN.finditer(normal(text)) if (token := _token(match))]
-    joined = _add_halves(_join_number_words(found))
-    for at in range(1, len(joined) - 1):
-        if joined[at] == "to" and is_number(joined[at - 1]) and is_number(joined[at + 1]):
-            joined[at] = "~"
-    return joined
+    words = _add_halves(_join_number_words(found))
+    for at in range(1, len(words) - 1):
+        if words[at] == "to" and is_number(words[at - 1]) and is_number(words[at + 1]):
+            words[at] = "~"
+    return words
 
 
 def is_number(token: str) -> bool:
     """Return whether a token is a number in figures."""
-    return _NUMBER.match(token) is not None and token[-1].isdigit()
+    return _NUMBER.fullmatch(token) is not None
 
 
 def is_word(token: str) -> bool:
-    """Return whether a token is a word or a number and no punctuation mark."""
-    return token[0].isalnum() or token[-1].isdigit() or unicodedata.category(token[0]) == "So"
+    """Return whether a token is a word, a number or a pictograph, not a punctuation mark."""
+    return token[0].isalnum() or is_number(token) or unicodedata.category(token[0]) == "So"
 
 
 def plain_number(value: Decimal) -> str:
@@ -149,14 +169,17 @@ def plain_number(value: Decimal) -> str:
 
 def singular(word: str) -> str:
     """Return a word without a plural s; crude, and the same for labels and answers."""
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
+    return re.sub(r"(?<=\w{3})(?<![sui])s$", "", word)
+
+
+def singulars(words: Sequence[str]) -> frozenset[str]:
+    """Return the distinct words without plural s."""
+    return frozenset(map(singular, words))
 
 
 def is_refusal(text: str) -> bool:
     """Return whether a text says that the question cannot be answered."""
-    return _REFUSAL.search(unicodedata.normalize("NFC", text).translate(_SPELLING).casefold()) is not None
+    return _REFUSAL.search(normal(text)) is not None
 
 
 def is_doubtful(text: str) -> bool:
@@ -176,30 +199,28 @@ def without_quotes(text: str, keep: Callable[[str], bool]) -> str:
         quoted = re.split("[\"']", match.group(), maxsplit=1)[1].rstrip("\"'")
         return match.group() if keep(quoted) else " "
 
-    return _SPEECH_QUOTE.sub(dropped, text.translate(_STRAIGHT))
+    return _SPEECH_QUOTE.sub(dropped, straight(text))
 
 
 def _token(match: re.Match[str]) -> str:
     text = match.group()
-    if match.lastgroup == "number":
-        return plain_number(Decimal(text.replace(",", "").lstrip("+")))
-    if match.lastgroup == "dash":
-        return "~"
-    if match.lastgroup == "symbol":
-        return text if unicodedata.category(text) == "So" else ""
-    return text.removesuffix("'s")
+    match match.lastgroup:
+        case "number":
+            return plain_number(Decimal(text.replace(",", "").lstrip("+")))
+        case "dash":
+            return "~"
+        case "symbol":
+            return text if unicodedata.category(text) == "So" else ""
+        case _:
+            return text.removesuffix("'s")
 
 
-def _join_number_words(words: list[str]) -> list[str]:
+def _join_number_words(words: Sequence[str]) -> list[str]:
     joined: list[str] = []
     at = 0
     while at < len(words):
-        word, before = words[at], words[at - 1] if at else ""
-        after = words[at + 1] if at + 1 < len(words) else ""
-        pronoun = word == "one" and after not in _SCALES and (before in _PRONOUN_BEFORE or after in _PRONOUN_AFTER)
-        starts = word in _UNITS or word in _TENS or (word == "a" and after in _SCALES)
-        if not starts or pronoun:
-            joined.append(word)
+        if not _starts_number(words, at):
+            joined.append(words[at])
             at += 1
             continue
         value, at = _spelled(words, at)
@@ -210,38 +231,55 @@ def _join_number_words(words: list[str]) -> list[str]:
     return joined
 
 
-def _add_halves(words: list[str]) -> list[str]:
-    """Join "2 and a half" into one number."""
-    joined: list[str] = []
-    for word in words:
-        joined.append(word)
-        if joined[-3:] == ["and", "a", "half"] and len(joined) > 3 and is_number(joined[-4]):
-            joined[-4:] = [plain_number(Decimal(joined[-4]) + Decimal("0.5"))]
-    return joined
+def _starts_number(words: Sequence[str], at: int) -> bool:
+    word = words[at]
+    after = words[at + 1] if at + 1 < len(words) else ""
+    scaled = after in _SCALES or after == "hundred"
+    if word == "one" and not scaled:
+        return not (after in _NOT_ONE_BEFORE or (at > 0 and words[at - 1] in _NOT_ONE_AFTER))
+    return word in _UNITS or word in _TENS or (word == "a" and scaled)
 
 
-def _spelled(words: list[str], at: int) -> tuple[Decimal, int]:
+def _spelled(words: Sequence[str], at: int) -> tuple[Decimal, int]:
     """Return the number that the words from ``at`` spell, and where it ends."""
-    total, current, floor = 0, 0, 100
+    total, current, last = 0, 0, "hundred"
     if words[at] == "a":
         current, at = 1, at + 1
     while at < len(words):
         word = words[at]
-        if word in _TENS and floor > 10:
-            current, floor = current + _TENS[word], 10
-        elif word in _UNITS and (floor > 10 or (floor == 10 and 0 < _UNITS[word] < 10)):
-            current, floor = current + _UNITS[word], 0
-        elif word == "hundred" and 0 < current < 100:
-            current, floor = current * 100, 100
-        elif word in _SCALES and word != "hundred" and current:
-            total, current, floor = total + current * _SCALES[word], 0, 100
-        elif not (word == "and" and floor == 100 and words[at + 1 : at + 2] and words[at + 1] in _NUMBER_WORDS):
+        if word in _TENS and last in {"hundred", "and"}:
+            current, last = current + _TENS[word], "tens"
+        elif word in _UNITS and (last != "tens" or 0 < _UNITS[word] < _TENS["twenty"] // 2) and last != "unit":
+            current, last = current + _UNITS[word], "unit"
+        elif word == "hundred" and 0 < current < _SCALES["thousand"] // 10:
+            current, last = current * 100, "hundred"
+        elif word in _SCALES and current:
+            total, current, last = total + current * _SCALES[word], 0, "hundred"
+        elif word == "and" and last == "hundred" and current + total and set(words[at + 1 : at + 2]) & _NUMBER_WORDS:
+            last = "and"
+        else:
             break
         at += 1
-    decimals = ""
-    if words[at : at + 1] == ["point"]:
-        end = at + 1
-        while end < len(words) and _UNITS.get(words[end], 10) < 10:
-            decimals, end = decimals + str(_UNITS[words[end]]), end + 1
-        at = end if decimals else at
-    return Decimal(f"{total + current}.{decimals or 0}"), at
+    decimals, end = _decimals(words, at)
+    return Decimal(f"{total + current}.{decimals or 0}"), end
+
+
+def _decimals(words: Sequence[str], at: int) -> tuple[str, int]:
+    """Return the decimals that "point" and single digits spell, and where they end."""
+    decimals, end = "", at + 1
+    if words[at : at + 1] != ["point"]:
+        return "", at
+    while end < len(words) and len(str(_UNITS.get(words[end], "--"))) == 1:
+        decimals, end = decimals + str(_UNITS[words[end]]), end + 1
+    return decimals, end if decimals else at
+
+
+def _add_halves(words: Sequence[str]) -> list[str]:
+    """Join "2 and a half" into one number."""
+    joined: list[str] = []
+    for word in words:
+        joined.append(word)
+        match joined:
+            case [*_, number, "and", "a", "half"] if is_number(number):
+                joined[-4:] = [plain_number(Decimal(number) + Decimal("0.5"))]
+    return joined

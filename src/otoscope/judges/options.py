@@ -1,0 +1,80 @@
+"""The options that a question declares or that its instruction lists."""
+
+import re
+from collections.abc import Sequence
+
+from otoscope.judges.question import Question
+from otoscope.judges.wording import straight
+
+_LETTERS = "ABCDEFGH"
+_LETTERED = re.compile(r"\(?([A-H])[).:]\s*(.+)", re.DOTALL)
+_MARK = re.compile(r"(?<![\w'])\(?([A-H])[).:]\s+|(?<![\w'])\(([A-H])\)\s*")
+_SEPARATOR = re.compile(r"\s*[,;|/]\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|\n\s*[-*•]?\s*")
+_QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
+_LEAD = re.compile(
+    r".*(?::|\b(?:from|be|is|are|either|of|as|with|options?|between|among|following|choose|select|pick|whether|by|"
+    r"answer|say|respond|reply|in|a|an|the)\b)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAIL = re.compile(
+    r"\s*(?:[)?!]|\.\s|\.$|\b(?:based|in|for|according|after|given|to|that|from|which|when|as|by|if|only|here|does|is|are|"
+    r"will|was|were|without|please)\b).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_OPENS_LIST = re.compile(r":|\b(?:from|following|between|options?|either)\b", re.IGNORECASE)
+_ASKS = re.compile(r"\b(?:which|what|who|how)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?:the|an?)\s")
+
+
+def lettered(question: Question) -> dict[str, str]:
+    """Return the options by letter, if the options or the instruction are lettered A, B and so on."""
+    declared = [_LETTERED.fullmatch(option.strip()) for option in question.options]
+    if declared and all(declared):
+        return {match[1]: match[2] for match in declared if match}
+    marks = list(_MARK.finditer(question.instruction))
+    letters = [mark[1] or mark[2] for mark in marks]
+    if not letters[1:] or letters != list(_LETTERS[: len(letters)]):
+        return {}
+    ends = [mark.start() for mark in marks[1:]] + [len(question.instruction)]
+    texts = [question.instruction[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+    return {letter: _first_sentence(text) for letter, text in zip(letters, texts, strict=True)}
+
+
+def listed(instruction: str) -> list[tuple[str, ...]]:
+    """Return every list in an instruction that may be its options, the likeliest reading of each sentence first."""
+    instruction = straight(instruction)
+    lists = [tuple(one or two for one, two in _QUOTED.findall(instruction))]
+    for sentence in re.split(r"(?<=[.?!])\s+|\n\s*\n", instruction):
+        pieces = _SEPARATOR.split(sentence)
+        if pieces[1:]:
+            lists += _readings(pieces)
+    stripped = (tuple(option.strip(" \t\n\"'.,;:?!()[]-") for option in options) for options in lists)
+    kept = (tuple(filter(None, options)) for options in stripped)
+    return [options for options in kept if options[1:]]
+
+
+def _readings(pieces: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the items between separators, with the words before the first and after the last left out.
+
+    How many words belong to the first and the last is not certain: as many as the longest of the others has, or as many
+    as are left once the usual leads and tails are cut.
+    """
+    lead, tail = _LEAD.sub("", pieces[0]), _TAIL.sub("", pieces[-1])
+    trimmed = tuple(_TAIL.sub("", _LEAD.sub("", piece)) for piece in pieces)
+    sizes = [len(piece.split()) for piece in pieces[1:-1]] or [len(trimmed[-1].split())]
+    size = max(1, *sizes, 1)
+    even = (" ".join(lead.split()[-size:]), *pieces[1:-1], " ".join(tail.split()[:size]))
+    readings = [even, trimmed] if size == 1 else [trimmed, even]
+    return [reading[1:] for reading in readings] if _is_question(pieces) else readings
+
+
+def _is_question(pieces: Sequence[str]) -> bool:
+    """Return whether what stands before the first separator is a question, not the first of the options."""
+    if not pieces[2:] or _OPENS_LIST.search(pieces[0]):
+        return False
+    articles = all(map(_ARTICLE.match, pieces[1:])) and not re.search(r"\b(?:the|an?)\s+\w+$", pieces[0])
+    return articles or _ASKS.search(pieces[0]) is not None
+
+
+def _first_sentence(text: str) -> str:
+    return re.sub(r"[\s,;]*(?:\b(?:or|and))?[\s,;]*$", "", re.split(r"\n|[.?!](?:\s|$)", text)[0])

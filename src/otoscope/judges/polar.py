@@ -1,0 +1,108 @@
+"""What an answer to a yes/no question says."""
+
+import re
+from collections.abc import Sequence
+
+from otoscope.judges.reading import JOINTS, Reading, sentences
+from otoscope.judges.wording import (
+    FILLER,
+    HEDGES,
+    NEGATORS,
+    SENTENCE_END,
+    TOPICS,
+    is_number,
+    is_word,
+    singular,
+    tokens,
+    word_set,
+)
+
+_YES_NO = {"yes": "yes", "yeah": "yes", "yep": "yes", "no": "no", "nope": "no"}
+_AUXILIARIES = word_set("auxiliaries")
+_AFTER_NO = word_set("after_no")
+_OPPOSITES = {"same": "different", "different": "same"}
+_CUE_REACH = 4
+
+
+def said(reading: Reading) -> set[str]:
+    """Return the yes and no that the answer opens with, ends with or calls its answer."""
+    words = reading.words
+    found = {_YES_NO[word] for word in _lonely_words(words) if word in _YES_NO}
+    for at, word in enumerate(words):
+        after = words[at + 1] if at + 1 < len(words) else "."
+        determiner = word == "no" and is_word(after) and after not in _AFTER_NO
+        cued = at == 0 or at in reading.quoted or "answer" in words[max(0, at - _CUE_REACH) : at]
+        if word in _YES_NO and cued and not determiner:
+            found.add(_YES_NO[word])
+    return found
+
+
+def says_both(reading: Reading) -> bool:
+    """Return whether the answer is "yes or no" and nothing else."""
+    words = set(filter(is_word, reading.words))
+    return words >= {"yes", "no"} and words <= JOINTS | _YES_NO.keys()
+
+
+def contradicts_yes(reading: Reading) -> bool:
+    """Return whether the first sentence says yes and then denies something."""
+    first = reading.words[1 : reading.sentence(0)[1]]
+    denials = NEGATORS | {"different"} if "same" in reading.asked else NEGATORS
+    return bool(denials & set(first))
+
+
+def hedges(reading: Reading) -> bool:
+    """Return whether the answer is not sure."""
+    return reading.doubtful or bool(HEDGES & set(reading.words[: reading.sentence(0)[1]]))
+
+
+def is_polar_word(word: str) -> bool:
+    """Return whether a word is yes, no or a wording of them."""
+    return word in _YES_NO
+
+
+def echoed(reading: Reading) -> set[str]:
+    """Return yes or no for an answer that is the question as a statement, or its denial."""
+    asked = _polar_question(reading.question.instruction)
+    statements = list(sentences([word for word in tokens(reading.question.answer) if word != '"']))
+    if asked is None or len(statements) != 1 or reading.doubtful:
+        return set()
+    (words,) = statements
+    negations = sum(word in NEGATORS for word in words)
+    if negations > 1 or HEDGES & set(words):
+        return set()
+    if _states(words, asked):
+        return {"no"} if negations else {"yes"}
+    swapped = [_OPPOSITES.get(word, word) for word in words]
+    return {"no"} if negations == 0 and swapped != words and _states(swapped, asked) else set()
+
+
+def _lonely_words(words: Sequence[str]) -> list[str]:
+    """Return the words that are alone on the first or the last line."""
+    text = " ".join(words).split("\n")
+    lines = [list(filter(is_word, line.split())) for line in (text[0], text[-1])]
+    return [line[0] for line in lines if len(line) == 1]
+
+
+def _polar_question(instruction: str) -> list[str] | None:
+    """Return the only question of an instruction from its auxiliary on, if it asks for yes or no."""
+    questions = [tokens(part) for part in re.findall(r"[^.?!\n]*\?", instruction)]
+    questions = [words for words in questions if not set(words) <= {"yes", "or", "no", "?"}]
+    if len(questions) != 1 or {"or", "not", "no"} & set(questions[0]):
+        return None
+    (words,) = questions
+    opening = next((at for at, word in enumerate(words) if word in _AUXILIARIES), None)
+    opens = opening == 0 or (opening is not None and words[opening - 1] == ",")
+    return words[opening:] if opens else None
+
+
+def _states(words: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether a statement has the content words of a question, however they are put."""
+    wanted, stated = _content(asked), _content(words)
+    core = {word for word in wanted if word not in TOPICS and not is_number(word)} or wanted
+    return bool(core) and core <= stated <= wanted | TOPICS
+
+
+def _content(words: Sequence[str]) -> set[str]:
+    empty = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | {"any"}
+    kept = {singular(word) for word in words if is_word(word) and not {word, singular(word)} & empty}
+    return {re.sub(r"(?<=\w{3})(?:ing|ed)$", "", word) for word in kept}

@@ -1,0 +1,214 @@
+"""The numbers of an answer: in the wanted unit, on the wanted scale, and of what."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+
+from otoscope.judges.form import UNITS, Form
+from otoscope.judges.music import PITCHES
+from otoscope.judges.wording import (
+    CLAUSE_END,
+    FILLER,
+    TIMES,
+    TOPICS,
+    is_number,
+    is_word,
+    plain_number,
+    singular,
+    tokens,
+    word_set,
+)
+
+_TOO_LARGE = Decimal(10) ** 15
+_MOST_DECIMALS = Decimal("1e-9")
+
+_NAMED_THINGS = word_set("named_things")
+_AFTER_VALUE = word_set("after_value")
+_COUNTED = word_set("counted")
+_SCALE_WORDS = frozenset({"scale", "range", "ranging"})
+_ALTERNATIVES = (["~"], ["to"], ["or"], [",", "or"], ["or", "even"], ["or", "maybe"])
+
+_CLOCK = re.compile(r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d(?:\.\d+)?)(?![\d:])")
+_NOTE = re.compile(r"(?<![\w#])([A-G])([#♯b♭])?(-?\d)(?!\w)")
+_ACCIDENTALS = {"": 0, "#": 1, "♯": 1, "b": -1, "♭": -1}
+_BEATS = re.compile(r"\bbeats per minute\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number at tokens ``start`` to ``end``, in the wanted unit; ``value`` is None where its scale is not known."""
+
+    value: Decimal | None
+    start: int
+    end: int
+
+
+def read_words(text: str, form: Form) -> list[str]:
+    """Return the tokens of an answer; clock times are in seconds, "twice" is a number, and notes are left out."""
+    if form.unit in {"hz", "midi"}:
+        text = _NOTE.sub(" ", text)
+    if form.dimension == "time":
+        text = _CLOCK.sub(_seconds, text)
+    words = tokens(_BEATS.sub("bpm", text).replace("°", " deg "))
+    if not form.count:
+        return words
+    pairs = zip(["", *words], words, strict=False)
+    return [part for before, word in pairs for part in (TIMES.get(word, (word,)) if before != "at" else (word,))]
+
+
+def quantities(words: Sequence[str], form: Form) -> list[Quantity]:
+    """Return the numbers that may be values, without those of another dimension and those that name a thing."""
+    found: list[Quantity] = []
+    at = 0
+    while at < len(words):
+        if not is_number(words[at]) or abs(Decimal(words[at])) >= _TOO_LARGE:
+            at += 1
+            continue
+        number, wanted = _measured(words, at, form)
+        named = at > 0 and words[at - 1] in _NAMED_THINGS and number.end == at + 1
+        if wanted and not named:
+            found.append(number)
+        at = number.end
+    return found
+
+
+def number_text(value: Decimal) -> str:
+    """Return a number in figures; more decimals than nine come from a change of units and are rounded."""
+    return plain_number(value if value == value.quantize(_MOST_DECIMALS) else value.quantize(_MOST_DECIMALS))
+
+
+def note(answer: str, form: Form) -> str | None:
+    """Return the one note that an answer names, as a frequency in Hz or a MIDI number."""
+    if form.unit not in {"hz", "midi"}:
+        return None
+    notes = {
+        PITCHES[letter.lower()] + _ACCIDENTALS[sign] + 12 * (int(octave) + 1)
+        for letter, sign, octave in _NOTE.findall(answer)
+    }
+    if len(notes) != 1:
+        return None
+    midi = notes.pop()
+    return str(midi) if form.unit == "midi" else number_text(Decimal(f"{440 * 2 ** ((midi - 69) / 12):.3f}"))
+
+
+def without_scale(words: Sequence[str], form: Form) -> list[str]:
+    """Drop the ends of the scale where the answer repeats them, unless it holds no other number."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words):
+        end = _scale_end(words, at, form)
+        if end is None:
+            kept.append(words[at])
+        at = end or at + 1
+    return kept if any(map(is_number, kept)) else list(words)
+
+
+def alternatives(words: Sequence[str], found: Sequence[Quantity]) -> list[Quantity]:
+    """Return the numbers that are ends of a range or alternatives to one another."""
+    joined: list[Quantity] = []
+    for one, two in pairwise(found):
+        joint = [word for word in words[one.end : two.start] if word not in UNITS]
+        between = "between" in words[max(0, one.start - 2) : one.start]
+        if one.value != two.value and (joint in _ALTERNATIVES or (between and joint == ["and"])):
+            joined += [number for number in (one, two) if number not in joined]
+    return joined
+
+
+def best(words: Sequence[str], found: Sequence[Quantity], form: Form, asked: frozenset[str]) -> list[Quantity]:
+    """Return the numbers with the wanted unit or of what is counted; if there are none, those that stand alone."""
+    ranks = [rank(words, number, form, asked) for number in found]
+    return [number for number, at in zip(found, ranks, strict=True) if at and at == max(ranks)]
+
+
+def rank(words: Sequence[str], number: Quantity, form: Form, asked: frozenset[str]) -> int:
+    """Return 2 for a number with the wanted unit or of what is counted, 1 for one alone, 0 for one of other things."""
+    following: list[str] = []
+    for word in words[number.end : number.end + 3]:
+        if not is_word(word) or is_number(word) or word in CLAUSE_END | {"and", "or"}:
+            break
+        following.append(singular(word))
+    if form.count:
+        counted = asked - (FILLER - TOPICS) | _COUNTED
+        alone = not following or following[0] in FILLER
+        return 2 if counted & set(following) else int(alone)
+    alone = not following or following[0] in FILLER | asked | _AFTER_VALUE
+    return int(alone) * (2 if words[number.end - 1] in UNITS else 1)
+
+
+def _seconds(match: re.Match[str]) -> str:
+    hours, minutes, seconds = match.groups()
+    return f"{plain_number(Decimal(hours or 0) * 3600 + Decimal(minutes) * 60 + Decimal(seconds))} s "
+
+
+def _measured(words: Sequence[str], at: int, form: Form) -> tuple[Quantity, bool]:
+    """Return the number at ``at`` with its unit or scale, and whether it is of the wanted dimension."""
+    value, end = Decimal(words[at]), at + 1
+    unit = words[end] if end < len(words) else ""
+    if unit in {"percent", "%"} and form.unit != "%":
+        share = value * form.high / 100 if form.low == 0 and form.high is not None and not form.unit else None
+        return Quantity(share, at, end + 1), not form.count
+    whole = _whole(words, end)
+    if whole is not None:
+        return Quantity(value if whole[0] == form.high else None, at, whole[1]), True
+    if unit not in UNITS or (unit in {"m", "s"} and not form.unit):
+        return Quantity(value, at, end), True
+    if UNITS[unit][0] != form.dimension:
+        return Quantity(None, at, end + 1), False
+    total, end = _with_smaller_units(words, value * UNITS[unit][1], end)
+    return Quantity(total / UNITS[form.unit][1], at, end), True
+
+
+def _whole(words: Sequence[str], at: int) -> tuple[Decimal, int] | None:
+    """Return the number after "out of" or a slash, and where it ends."""
+    match words[at : at + 3]:
+        case ["out", "of", number] if is_number(number):
+            return Decimal(number), at + 3
+        case ["/", number, *_] if is_number(number):
+            return Decimal(number), at + 2
+        case _:
+            return None
+
+
+def _with_smaller_units(words: Sequence[str], total: Decimal, at: int) -> tuple[Decimal, int]:
+    """Add "30 seconds" to a time in minutes that it follows, and so on; ``at`` is the place of the unit."""
+    while UNITS[words[at]][0] == "time":
+        skip = 2 if words[at + 1 : at + 2] in (["and"], [","]) else 1
+        match words[at + skip : at + skip + 2]:
+            case [number, unit] if is_number(number) and unit in UNITS and UNITS[unit][0] == "time":
+                part = Decimal(number) * UNITS[unit][1]
+            case _:
+                break
+        if UNITS[unit][1] >= UNITS[words[at]][1] or part >= UNITS[words[at]][1]:
+            break
+        total, at = total + part, at + skip + 1
+    return total, at + 1
+
+
+def _scale_end(words: Sequence[str], at: int, form: Form) -> int | None:
+    """Return where the scale that starts at ``at`` ends, such as "0 to 10" or "out of 10" without a number before."""
+    match words[at : at + 3]:
+        case ["out", "of", number] if is_number(number) and Decimal(number) == form.high:
+            return None if at and is_number(words[at - 1]) else at + 3
+    ends = _range_at(words, at)
+    if ends is None:
+        return None
+    low, high, end = ends
+    announced = bool(_SCALE_WORDS & set(words[max(0, at - 3) : at]))
+    return end if announced or (low, high) == (form.low, form.high) else None
+
+
+def _range_at(words: Sequence[str], at: int) -> tuple[Decimal, Decimal, int] | None:
+    """Return the two ends of a range that starts at a token, and where it ends."""
+    between = at > 0 and words[at - 1] == "between"
+    unit = set(words[at + 1 : at + 2]) <= UNITS.keys()
+    joint = at + 2 if unit else at + 1
+    match words[at : at + 1], words[joint : joint + 2]:
+        case [low], ["~" | "to" | "and" as word, high] if is_number(low) and is_number(high):
+            if word == "and" and not between:
+                return None
+            end = joint + 2
+            return Decimal(low), Decimal(high), end + (end < len(words) and words[end] in UNITS)
+        case _:
+            return None

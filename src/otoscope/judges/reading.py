@@ -1,0 +1,260 @@
+"""Which labels an answer names, and whether it chooses, denies or doubts them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from otoscope.judges.form import UNITS
+from otoscope.judges.labels import labels_of
+from otoscope.judges.question import Question
+from otoscope.judges.wording import (
+    BOUNDS,
+    CLAUSE_END,
+    FILLER,
+    HEDGES,
+    NEGATORS,
+    SENTENCE_END,
+    is_doubtful,
+    is_number,
+    is_word,
+    phrase_list,
+    plants_verdict,
+    singular,
+    singulars,
+    straight,
+    tokens,
+    without_quotes,
+    word_set,
+)
+
+#: What may stand between the labels of a list.
+JOINTS = frozenset({"and", "or", "nor", ",", "/", "a", "an", "the", "any", "both", "either", "~", "\n"})
+
+#: How many words a negation or a verb reaches over, and how long a sentence or its rest may be to be all answer.
+_NEGATION_REACH = 6
+_SELECTOR_REACH = 7
+_SHORT_REST = 5
+_SHORT_SENTENCE = 12
+
+_COORDINATORS = frozenset({"and", "or", "/"})
+_SELECTORS = word_set("selectors")
+_NEGATING_PHRASES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("negating_phrases"))
+_COMPARING = frozenset({"rather", "than", "instead", "but"})
+_REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "than"})
+_EMPTY_NEGATION = frozenset({"only", "just", "merely"})
+_QUOTES = frozenset({'"', "[", "]", "{", "}"})
+_MARKDOWN = str.maketrans({"*": "", "`": ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One naming of a label, at tokens ``start`` to ``end`` of the answer."""
+
+    label: str
+    start: int
+    end: int
+    negated: bool
+    doubtful: bool
+    selected: bool
+    """Whether it stands where an answer stands, and not in passing."""
+
+
+class Reading:
+    """An answer as the rules see it, without what it quotes as spoken."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.labels = labels_of(question)
+        self.text = without_quotes(question.answer.translate(_MARKDOWN), self._is_label)
+        self.words, self.quoted = _unquoted(self.labels.read(_double_quotes(self.text)))
+        self.planted = plants_verdict(question.answer)
+        self.doubtful = is_doubtful(question.answer)
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The words of the instruction."""
+        return singulars(tokens(self.question.instruction))
+
+    @cached_property
+    def mentions(self) -> list[Mention]:
+        """Every naming of a label, in order."""
+        found: list[Mention] = []
+        at = 0
+        while at < len(self.words):
+            named = self.labels.at(self.words, at)
+            if named is None or (at not in self.quoted and self._is_fragile(named[0], at, named[1])):
+                at += 1
+                continue
+            label, end = named
+            negated, doubtful = self._polarity(found, at, end)
+            found.append(Mention(label, at, end, negated, doubtful, self._is_selected(at, end)))
+            at = end
+        return found
+
+    @property
+    def positive(self) -> list[Mention]:
+        """The mentions that are not denied."""
+        return [mention for mention in self.mentions if not mention.negated]
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The labels that are named and not denied, or implied by denying their opposite."""
+        named = {mention.label for mention in self.positive}
+        implied = {self.labels.complement(label) for label in self.denied - named}
+        return frozenset(named | {label for label in implied if label})
+
+    @property
+    def denied(self) -> frozenset[str]:
+        """The labels that are named to be denied."""
+        return frozenset(mention.label for mention in self.mentions if mention.negated)
+
+    @property
+    def joined(self) -> bool:
+        """Whether all labels that are not denied stand in one list."""
+        pairs = zip(self.positive, self.positive[1:], strict=False)
+        return all(set(self.words[one.end : two.start]) <= JOINTS for one, two in pairs)
+
+    @property
+    def other_words(self) -> list[str]:
+        """The words that name no label and are neither filler nor the instruction's own."""
+        used = {at for mention in self.mentions for at in range(mention.start, mention.end)}
+        words = (word for at, word in enumerate(self.words) if at not in used and is_word(word))
+        return [word for word in words if word not in FILLER and singular(word) not in self.asked]
+
+    def sentence(self, at: int) -> tuple[int, int]:
+        """Return the span of the sentence around a token."""
+        return self._start(at, SENTENCE_END), self._end(at, SENTENCE_END)
+
+    def is_question(self, at: int) -> bool:
+        """Return whether the sentence around a token asks."""
+        return self.words[self._end(at, SENTENCE_END) :][:1] == ["?"]
+
+    def _start(self, at: int, marks: frozenset[str]) -> int:
+        while at > 0 and self.words[at - 1] not in marks:
+            at -= 1
+        return at
+
+    def _end(self, at: int, marks: frozenset[str]) -> int:
+        while at < len(self.words) and self.words[at] not in marks:
+            at += 1
+        return at
+
+    def _is_label(self, text: str) -> bool:
+        words = self.labels.read(text)
+        named = self.labels.at(words, 0) if words else None
+        return named is not None and not any(map(is_word, words[named[1] :]))
+
+    def _is_fragile(self, label: str, start: int, end: int) -> bool:
+        """Return whether a label is a letter, or a word like "on", that need not name it where it stands."""
+        if end > start + 1 or not ((len(self.words[start]) == 1 and self.words[start].isalpha()) or label in _FUNCTION):
+            return False
+        first, last = self.sentence(start)
+        return end != last or last - first > _SHORT_SENTENCE
+
+    def _polarity(self, before: Sequence[Mention], start: int, end: int) -> tuple[bool, bool]:
+        """Return whether the mention is denied, and whether it is in doubt."""
+        negated, doubtful = self._negated_before(before, start)
+        previous = before[-1] if before and set(self.words[before[-1].end : start]) <= JOINTS else None
+        if previous and previous.negated and not negated:
+            negated = bool({"or", "nor", "and"} & set(self.words[previous.end : start]))
+            doubtful = doubtful or not negated
+        clause = self.words[self._start(start, CLAUSE_END) : self._end(end, CLAUSE_END)]
+        return negated, (
+            doubtful
+            or self.is_question(start)
+            or bool(HEDGES & set(clause))
+            or self._is_denied_after(end)
+            or self._is_joined_to_unknown(start, end)
+            or (is_number(self.words[start]) and self._is_no_plain_number(start, end))
+        )
+
+    def _negated_before(self, before: Sequence[Mention], start: int) -> tuple[bool, bool]:
+        """Return whether a negation reaches the mention, and whether that is in doubt."""
+        floor = max(self._start(start, CLAUSE_END), start - _NEGATION_REACH)
+        for at in range(start - 1, floor - 1, -1):
+            rest = self.words[at:start]
+            if rest[0] not in NEGATORS and not any(tuple(rest[: len(each)]) == each for each in _NEGATING_PHRASES):
+                continue
+            if rest[1:2] == ["doubt"] or _EMPTY_NEGATION & set(rest[1:2]):
+                return False, rest[1:2] != ["doubt"]
+            crossed = [mention for mention in before if mention.start >= at]
+            if not crossed:
+                return True, at > floor and self.words[at - 1] in NEGATORS
+            if all(set(self.words[mention.end : start]) - JOINTS for mention in crossed):
+                return False, True
+        return False, False
+
+    def _is_denied_after(self, end: int) -> bool:
+        """Return whether a negation follows in the clause that belongs to no later label."""
+        for at in range(end, self._end(end, CLAUSE_END)):
+            if self.labels.at(self.words, at):
+                return False
+            if self.words[at] in NEGATORS | _REJECTING:
+                later = range(at + 1, min(at + 1 + _NEGATION_REACH, len(self.words)))
+                return not any(self.labels.at(self.words, place) for place in later)
+        return False
+
+    def _is_joined_to_unknown(self, start: int, end: int) -> bool:
+        """Return whether "and", "or" or a slash joins the mention to a word that is no label."""
+        around = [end + 1] if self.words[end : end + 1] and self.words[end] in _COORDINATORS else []
+        around += [start - 2] if start > 1 and self.words[start - 1] in _COORDINATORS else []
+        words = [(at, self.words[at]) for at in around if at < len(self.words)]
+        return any(is_word(word) and word not in FILLER and not self._is_inside_label(at) for at, word in words)
+
+    def _is_inside_label(self, at: int) -> bool:
+        starts = range(max(0, at - self.labels.longest), at + 1)
+        return any((named := self.labels.at(self.words, start)) and named[1] > at for start in starts)
+
+    def _is_no_plain_number(self, start: int, end: int) -> bool:
+        """Return whether a number is a bound, or has a unit that neither labels nor instruction speak of."""
+        if BOUNDS & set(self.words[max(0, start - 2) : start]):
+            return True
+        unit = self.words[end] if end < len(self.words) else ""
+        if unit not in UNITS or UNITS[unit][0] in {"level", "note"}:
+            return False
+        known = self.asked.union(*map(str.split, self.labels.names)) & UNITS.keys()
+        return all(UNITS[word][0] != UNITS[unit][0] for word in known)
+
+    def _is_selected(self, start: int, end: int) -> bool:
+        first, last = self.sentence(start)
+        rest = list(filter(is_word, self.words[first:start] + self.words[end:last]))
+        light = FILLER | NEGATORS | _COMPARING
+        if len(rest) <= _SHORT_REST or all(word in light or singular(word) in self.asked for word in rest):
+            return True
+        if start == first and (end == last or self.words[end] in CLAUSE_END):
+            return True
+        return bool(_SELECTORS & set(self.words[max(first, start - _SELECTOR_REACH) : start]))
+
+
+_FUNCTION = FILLER | NEGATORS
+
+
+def sentences(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the sentences that hold a word."""
+    sentence: list[str] = []
+    for word in (*words, "."):
+        if word not in SENTENCE_END:
+            sentence.append(word)
+            continue
+        if any(map(is_word, sentence)):
+            yield sentence
+        sentence = []
+
+
+def _double_quotes(text: str) -> str:
+    return re.sub(r"(?<!\w)'([^']+)'(?!\w)", r'"\1"', straight(text))
+
+
+def _unquoted(words: Sequence[str]) -> tuple[list[str], frozenset[int]]:
+    """Return the words without quotation marks, and the places of those that were quoted alone."""
+    bare: list[str] = []
+    alone: set[int] = set()
+    marks = _QUOTES | {"/"}
+    for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
+        if word in _QUOTES:
+            continue
+        if before in marks and after in marks:
+            alone.add(len(bare))
+        bare.append(word)
+    return bare, frozenset(alone)
