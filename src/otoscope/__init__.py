@@ -1,9 +1,9 @@
 """Otoscope examines what spoken language models hear.
 
-    import otoscope
-    result = otoscope.run("starter", model="cascade", limit=3)
-    for score in result.scores:
-        print(score.task, score.metric, score.value)
+import otoscope
+result = otoscope.run("starter", model="cascade", limit=3)
+for score in result.scores:
+    print(score.task, score.metric, score.value)
 """
 
 import importlib
@@ -51,7 +51,7 @@ def __dir__() -> list[str]:
     return sorted(_HOMES)
 
 
-__all__ = [  # noqa: PLE0604, RUF022 - the names are the keys above, in order
+__all__ = [
     "Audio",
     "Intake",
     "Judgement",

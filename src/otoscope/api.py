@@ -109,7 +109,7 @@ def score_run(folder: Path | str, *, watch: Watch = _ignore) -> RunResult:
 def _model(model: str | Model | Callable[[Request], str], options: Mapping[str, str] | None) -> Model:
     if isinstance(model, str):
         return load_model(model, options)
-    return FunctionModel(model) if not hasattr(model, "answer") else model
+    return model if isinstance(model, Model) else FunctionModel(model)
 
 
 def _judge(tasks: Sequence[Task], spec: str, options: Mapping[str, str] | None) -> Judge | None:

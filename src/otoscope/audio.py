@@ -111,8 +111,9 @@ def _read_bytes(source: Path | str | bytes | BinaryIO, name: str) -> tuple[bytes
 def _from_array(array: "NDArray[np.generic]", rate: int) -> tuple["NDArray[np.float32]", int]:
     import numpy as np
 
-    scale = np.iinfo(array.dtype).max if np.issubdtype(array.dtype, np.integer) else 1
-    frames = (array / scale).astype(np.float32)
+    frames = np.asarray(array, np.float32)
+    if array.dtype.kind in "iu":
+        frames /= np.iinfo(array.dtype.name).max
     return frames.reshape(len(frames), -1) if frames.size else frames.reshape(0, 1), rate
 
 
@@ -250,7 +251,9 @@ def _piece(clip: Audio, start: int, longest: float) -> Audio:
     size = int(longest * clip.rate)
     if start == 0 and len(clip.samples) <= size:
         return clip
-    change = f"kept {start / clip.rate:g} to {min(start + size, len(clip.samples)) / clip.rate:g} s of {clip.seconds:.2f} s"
+    change = (
+        f"kept {start / clip.rate:g} to {min(start + size, len(clip.samples)) / clip.rate:g} s of {clip.seconds:.2f} s"
+    )
     return Audio(clip.samples[start : start + size], clip.rate, clip.digest, (*clip.changes, change))
 
 

@@ -34,7 +34,7 @@ class _Found(NamedTuple):
 
     outcome: Outcome
     answer: str = ""
-    """What the metrics take: the raw answer of a sequence, the verdict of a classification, the value of a regression."""
+    """What metrics take: the raw answer of a sequence, the verdict of a classification, the value of a regression."""
     reason: str = ""
     judge: str = ""
     seconds: float = 0.0

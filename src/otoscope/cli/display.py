@@ -38,7 +38,9 @@ class Display:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -56,7 +58,9 @@ class Display:
         if self._bar is not None:
             self._progress.remove_task(self._bar)
         self._begun, self._done = time.monotonic(), 0
-        self._bar = self._progress.add_task(f"{event.stage} {event.task}", total=event.total, rate="", errors=self._told())
+        self._bar = self._progress.add_task(
+            f"{event.stage} {event.task}", total=event.total, rate="", errors=self._told()
+        )
         # Downloads draw bars of their own, so the display starts with the first stage and not before.
         if self._live is None and self._console.is_terminal:
             self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=4, transient=True)
@@ -73,7 +77,9 @@ class Display:
         self._scores.append(event.result.scores[0])
         if self._live is None:
             score = event.result.scores[0]
-            values = ", ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells(score)[1:], strict=True) if cell)
+            values = ", ".join(
+                f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells(score)[1:], strict=True) if cell
+            )
             self._console.print(f"{score.task}: {values}", highlight=False, soft_wrap=True)
 
     def _told(self) -> str:
@@ -93,7 +99,9 @@ def print_result(result: RunResult) -> None:
         console.print(f"... and {len(result.missing) - 10} more; see report.md")
     judged = result.to_json()["judged_by"]
     if judged:
-        console.print("Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items())), markup=False)
+        console.print(
+            "Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items())), markup=False
+        )
     console.print(f"Model: {result.model}", markup=False)
     console.print(f"Run: {result.folder}", markup=False, soft_wrap=True)
 

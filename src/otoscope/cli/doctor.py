@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> int:
-    """Say what is installed, which weights are found, and what is missing with the command to get it.
+    r"""Say what is installed, which weights are found, and what is missing with the command to get it.
 
     \b
     Example:
@@ -60,7 +60,9 @@ def _libraries() -> Iterator[Finding]:
 
 def _programs() -> Iterator[Finding]:
     ffmpeg = shutil.which("ffmpeg")
-    yield Finding("ffmpeg (m4a, aac)", ffmpeg or "missing", "" if ffmpeg else "install ffmpeg with the system's packages")
+    yield Finding(
+        "ffmpeg (m4a, aac)", ffmpeg or "missing", "" if ffmpeg else "install ffmpeg with the system's packages"
+    )
 
 
 def _decoders() -> Iterator[Finding]:
@@ -74,7 +76,13 @@ def _decoders() -> Iterator[Finding]:
     from otoscope.errors import AudioError
 
     tone = np.sin(np.arange(4800) / 10).astype(np.float32)
-    for container, subtype in (("WAV", "PCM_16"), ("FLAC", "PCM_16"), ("MP3", None), ("OGG", "VORBIS"), ("OGG", "OPUS")):
+    for container, subtype in (
+        ("WAV", "PCM_16"),
+        ("FLAC", "PCM_16"),
+        ("MP3", None),
+        ("OGG", "VORBIS"),
+        ("OGG", "OPUS"),
+    ):
         buffer = io.BytesIO()
         name = f"decode {container} {subtype or ''}".strip()
         try:
@@ -93,6 +101,10 @@ def _weights() -> Iterator[Finding]:
         try:
             folder = locate(name)
         except WeightsMismatchError as error:
-            yield Finding(f"weights {name}", f"damaged: {error}", f"delete the file, then otoscope weights fetch {name}")
+            yield Finding(
+                f"weights {name}", f"damaged: {error}", f"delete the file, then otoscope weights fetch {name}"
+            )
             continue
-        yield Finding(f"weights {name}", str(folder) if folder else "missing", "" if folder else f"otoscope weights fetch {name}")
+        yield Finding(
+            f"weights {name}", str(folder) if folder else "missing", "" if folder else f"otoscope weights fetch {name}"
+        )

@@ -13,7 +13,7 @@ from otoscope.cli.options import json_option, judge_options, key_values, run_fol
 @judge_options
 @json_option
 def command(folder: Path, judge_spec: str, judge_options: tuple[str, ...], as_json: bool) -> int:
-    """Judge the stored answers of RUN, and score it by that judge from now on. No model under test is called.
+    r"""Judge the stored answers of RUN, and score it by that judge from now on. No model under test is called.
 
     \b
     Examples:

@@ -37,7 +37,9 @@ def judge_options(function: Decorated) -> Decorated:
 
 def run_folder(function: Decorated) -> Decorated:
     """Add the argument that names a run folder."""
-    return click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))(function)
+    return click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))(
+        function
+    )
 
 
 def key_values(flag: str, pairs: Sequence[str]) -> dict[str, str]:

@@ -35,7 +35,7 @@ about again.
 @click.option("--batch-size", type=click.IntRange(min=1), help="Most requests a call.")
 @click.option("--output", "-o", "folder", type=click.Path(path_type=Path), help="Run folder; default runs/TASK--MODEL.")
 @json_option
-def command(  # noqa: PLR0913 - one parameter an option
+def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     tasks: tuple[str, ...],
     model: str,
     model_options: tuple[str, ...],
@@ -48,7 +48,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     folder: Path | None,
     as_json: bool,
 ) -> int:
-    """Ask a model about tasks, judge its answers, and score them.
+    r"""Ask a model about tasks, judge its answers, and score them.
 
     \b
     Examples:

@@ -12,7 +12,7 @@ from otoscope.cli.options import json_option, run_folder
 @run_folder
 @json_option
 def command(folder: Path, as_json: bool) -> int:
-    """Score RUN anew from its files, without audio and without a model, and print the table.
+    r"""Score RUN anew from its files, without audio and without a model, and print the table.
 
     \b
     Examples:

@@ -11,7 +11,7 @@ from otoscope.cli.options import json_option
 
 @click.group("tasks")
 def command() -> None:
-    """List tasks, show one, or check a task folder.
+    r"""List tasks, show one, or check a task folder.
 
     \b
     Examples:
@@ -31,10 +31,16 @@ def list_tasks(names: tuple[str, ...], as_json: bool) -> int:
 
     tasks = select_tasks(names or tuple(SUITES))
     if as_json:
-        click.echo(json.dumps([{"id": task.id, "samples": count_samples(task), **_content(task.file)} for task in tasks], indent=1))
+        click.echo(
+            json.dumps(
+                [{"id": task.id, "samples": count_samples(task), **_content(task.file)} for task in tasks], indent=1
+            )
+        )
         return 0
     for task in tasks:
-        click.echo(f"{task.id:<32} {task.kind:<15} {count_samples(task):>4}  {', '.join(task.metrics):<18}  {task.name}")
+        click.echo(
+            f"{task.id:<32} {task.kind:<15} {count_samples(task):>4}  {', '.join(task.metrics):<18}  {task.name}"
+        )
     return 0
 
 
@@ -48,7 +54,9 @@ def show_task(name: str) -> int:
     for task in select_tasks([name]):
         first = next(read_samples(task), None)
         sample = {"instruction": first.instruction, "target": first.target, "clips": len(first.clips)} if first else {}
-        click.echo(json.dumps({**_content(task.file), "id": task.id, "first_sample": sample}, indent=1, ensure_ascii=False))
+        click.echo(
+            json.dumps({**_content(task.file), "id": task.id, "first_sample": sample}, indent=1, ensure_ascii=False)
+        )
     return 0
 
 

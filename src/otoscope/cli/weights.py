@@ -10,7 +10,7 @@ from otoscope.cli.options import json_option
 
 @click.group("weights")
 def command() -> None:
-    """List named weights, or fetch them.
+    r"""List named weights, or fetch them.
 
     \b
     Examples:
@@ -28,7 +28,9 @@ def list_weights(as_json: bool) -> int:
         click.echo(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        click.echo(f"{row['name']:<20} {row['bytes'] / 1e6:>7.0f} MB  {row['license']:<11} {row['repository']}  {row['found']}")
+        click.echo(
+            f"{row['name']:<20} {row['bytes'] / 1e6:>7.0f} MB  {row['license']:<11} {row['repository']}  {row['found']}"
+        )
     return 0
 
 

@@ -67,7 +67,9 @@ def rows_file(task: Task) -> Path:
     for name in ROW_FILES:
         if (folder / name).is_file():
             return folder / name
-    raise TaskError(f"{task.file}: path: no rows: neither {task.path or 'path'} nor any of {', '.join(ROW_FILES)} is in {folder}")
+    raise TaskError(
+        f"{task.file}: path: no rows: neither {task.path or 'path'} nor any of {', '.join(ROW_FILES)} is in {folder}"
+    )
 
 
 def _limited(count: int, limit: float | None) -> int:

@@ -13,7 +13,8 @@ from otoscope.records import digest
 DEFAULT = "whisper-base+qwen2.5-coder-1.5b"
 
 SYSTEM = """\
-You answer questions about audio that you cannot hear. You are given what speech recognition wrote down, and a question. \
+You answer questions about audio that you cannot hear. \
+You are given what speech recognition wrote down, and a question. \
 Give only the answer, with no explanation."""
 USER = "{transcripts}\nQuestion: {question}"
 
@@ -51,7 +52,9 @@ class Cascade:
     def _answer(self, request: Request) -> Reply:
         texts = [self._transcript(audio) for audio in request.audios]
         try:
-            return Reply(self._llm.chat(SYSTEM, USER.format(transcripts=_list_transcripts(texts), question=request.prompt)))
+            return Reply(
+                self._llm.chat(SYSTEM, USER.format(transcripts=_list_transcripts(texts), question=request.prompt))
+            )
         except ModelCallError as error:
             return Reply(error=str(error))
 

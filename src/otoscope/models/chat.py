@@ -10,17 +10,19 @@ MAX_TOKENS = 256
 
 
 class Chat(Protocol):
-    """Answers one question at temperature 0, the same for the same question whatever was asked before.
+    """Answers one question at temperature 0, the same for the same question whatever was asked before."""
 
-    Attributes:
-        id: names the model in logs.
-        settings: everything that can change an answer.
-        concurrency: how many calls may be in flight.
-    """
+    @property
+    def id(self) -> str:
+        """Names the model in logs."""
 
-    id: str
-    settings: Mapping[str, Any]
-    concurrency: int
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that can change an answer."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many calls may be in flight."""
 
     def chat(self, system: str, user: str) -> str:
         """Return the answer to ``user`` under the standing instructions ``system``.
@@ -28,7 +30,6 @@ class Chat(Protocol):
         Raises:
             ModelCallError: there is no answer.
         """
-        ...
 
 
 def load_chat(spec: str, options: Mapping[str, str]) -> Chat:
@@ -58,4 +59,3 @@ def _load_llama(spec: str, threads: str) -> Chat:
     from otoscope.models.llama import LlamaChat
 
     return LlamaChat(spec, int(threads) if threads else None)
-

@@ -2,12 +2,14 @@
 
 import functools
 import importlib.util
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from otoscope.errors import ModelCallError, ModelLoadingError
 from otoscope.models.chat import MAX_TOKENS
 from otoscope.models.local import find_file, local_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CONTEXT_TOKENS = 4096
 
@@ -35,7 +37,12 @@ class LlamaChat:
         self._file, revision = find_file(spec, ".gguf")
         self._threads = threads or local_threads()
         self.id = spec
-        self.settings: Mapping[str, Any] = {"llm": spec, "revision": revision, "max_tokens": MAX_TOKENS, "temperature": 0}
+        self.settings: Mapping[str, Any] = {
+            "llm": spec,
+            "revision": revision,
+            "max_tokens": MAX_TOKENS,
+            "temperature": 0,
+        }
 
     @functools.cached_property
     def _server(self) -> Any:

@@ -107,7 +107,9 @@ def _client(model: str, options: Mapping[str, str]) -> "OpenAI":
             timeout=float(options.get("timeout", TIMEOUT_SECONDS)),
         )
     except openai.OpenAIError as error:
-        raise ModelLoadingError(f"{model}: {error}; set OPENAI_API_KEY or give -M api_key=... -M base_url=...") from error
+        raise ModelLoadingError(
+            f"{model}: {error}; set OPENAI_API_KEY or give -M api_key=... -M base_url=..."
+        ) from error
 
 
 def _audio_part(audio: Audio) -> dict[str, Any]:

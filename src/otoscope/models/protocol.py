@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from otoscope.audio import Audio, Intake
 
@@ -30,23 +30,32 @@ class Reply:
     usage: Mapping[str, float] = field(default_factory=dict)
 
 
+@runtime_checkable
 class Model(Protocol):
-    """A spoken language model.
+    """A spoken language model."""
 
-    Attributes:
-        id: names the model in tables and logs.
-        settings: everything that can change an answer (revision, digests, prompt, generation arguments). It is part
-            of every record's key; thread counts and batch sizes do not belong here.
-        intake: what audio it takes.
-        batch: how many requests it likes at once.
-        concurrency: how many calls may be in flight.
-    """
+    @property
+    def id(self) -> str:
+        """Names the model in tables and logs."""
 
-    id: str
-    settings: Mapping[str, Any]
-    intake: Intake
-    batch: int
-    concurrency: int
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that can change an answer: revision, digests, prompt, generation arguments.
+
+        It is part of every record's key; thread counts and batch sizes do not belong here.
+        """
+
+    @property
+    def intake(self) -> Intake:
+        """What audio it takes."""
+
+    @property
+    def batch(self) -> int:
+        """How many requests it likes at once."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many calls may be in flight."""
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer every request, in order.
@@ -54,4 +63,3 @@ class Model(Protocol):
         Raises:
             ModelCallError: the whole batch failed; a single failed request is a Reply with ``error``.
         """
-        ...

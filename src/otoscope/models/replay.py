@@ -35,7 +35,8 @@ class ReplayModel:
         path = folder / "predictions.jsonl"
         if not path.is_file():
             raise ModelLoadingError(f"replay: {path} does not exist; name the folder of a run")
-        rows = [row for row in Log(path) if row["status"] == "ok"]
+        with Log(path) as log:
+            rows = [row for row in log if row["status"] == "ok"]
         self._answers = {row["request"]: row["answer"] for row in rows}
         self.id = f"replay/{rows[0]['model'] if rows else folder.name}"
 

@@ -2,7 +2,6 @@
 
 import functools
 import importlib.util
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,8 @@ from otoscope.errors import ModelLoadingError
 from otoscope.models.local import find_folder, local_threads
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -118,20 +119,16 @@ def log_mel(samples: "NDArray[np.float32]", bands: int = 80) -> "NDArray[np.floa
 
 @functools.cache
 def _mel_filters(bands: int) -> "NDArray[np.float32]":
-    """Slaney's mel filters for a 400-point transform at 16 kHz, shape (bands, 201)."""
+    """Slaney's mel filters for a 400-point transform at 16 kHz, shape (bands, 201): linear to 1 kHz, then logarithmic."""
     import numpy as np
 
-    def to_mel(hertz: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        return np.where(hertz >= 1000, 15 + np.log(np.maximum(hertz, 1e-9) / 1000) / (np.log(6.4) / 27), hertz * 3 / 200)
-
-    def to_hertz(mel: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        return np.where(mel >= 15, 1000 * np.exp((np.log(6.4) / 27) * (mel - 15)), mel * 200 / 3)
-
-    limits = to_mel(np.array([0.0, RATE / 2]))
-    points = to_hertz(np.linspace(limits[0], limits[1], bands + 2))
+    knee_hertz, knee_mel, step = 1000.0, 15.0, np.log(6.4) / 27
+    top = knee_mel + np.log(RATE / 2 / knee_hertz) / step
+    mels = np.linspace(0, top, bands + 2)
+    points = np.where(mels < knee_mel, mels * 200 / 3, knee_hertz * np.exp((mels - knee_mel) * step))
     distance = points[:, None] - np.linspace(0, RATE / 2, 201)
-    width = np.diff(points)
-    rising, falling = -distance[:-2] / width[:-1, None], distance[2:] / width[1:, None]
+    width = np.diff(points)[:, None]
+    rising, falling = -distance[:-2] / width[:-1], distance[2:] / width[1:]
     triangles = np.maximum(0, np.minimum(rising, falling))
     return (triangles * (2 / (points[2:] - points[:-2]))[:, None]).astype(np.float32)
 
@@ -140,5 +137,3 @@ def _mel_filters(bands: int) -> "NDArray[np.float32]":
 def load_whisper(spec: str, threads: str = "") -> Whisper:
     """Return the Whisper model that ``spec`` names, loaded once a process."""
     return Whisper(spec, int(threads) if threads else None)
-
-

@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from otoscope.runner.local import RunResult
 
 
+NOTE = (
+    "Chance is what guessing among the options scores, majority what always giving the most frequent label scores. "
+    "Intervals are over the sources the samples were made from."
+)
+
+
 def write_report(result: "RunResult", header: Mapping[str, Any]) -> None:
     """Write ``report.md`` into the run folder."""
     (result.folder / "report.md").write_text(render_report(result, header), "utf-8")
@@ -23,17 +29,22 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
         f"Started {header['started']} with `{header['command']}`, otoscope {content['otoscope']}.",
         f"Judge: {result.judge or 'none needed'}.",
         *_table(HEADINGS, [cells(score) for score in result.scores]),
-        "Chance is what guessing among the options scores, majority what always giving the most frequent label scores. "
-        "Intervals are over the sources the samples were made from.",
+        NOTE,
         *_section("By kind"),
         *_table(
             ("kind", "metric", "tasks", "mean"),
             [(row["kind"], row["metric"], str(row["tasks"]), number(row["mean"])) for row in content["kinds"]],
         ),
         *_section("Judged by"),
-        *([f"- {judge}: {count}" for judge, count in sorted(content["judged_by"].items())] or ["No answer was judged."]),
+        *(
+            [f"- {judge}: {count}" for judge, count in sorted(content["judged_by"].items())]
+            or ["No answer was judged."]
+        ),
         *_section("Missing"),
-        *([f"- {row.outcome}: {row.task} {row.sample}: {row.reason}" for row in result.missing] or ["Nothing is missing."]),
+        *(
+            [f"- {row.outcome}: {row.task} {row.sample}: {row.reason}" for row in result.missing]
+            or ["Nothing is missing."]
+        ),
         *_section("Signatures"),
         *[f"- {score.task}: `{score.signature}`" for score in result.scores],
         *_section("Settings"),

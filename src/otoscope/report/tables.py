@@ -2,7 +2,19 @@
 
 from otoscope.records import Score
 
-HEADINGS = ("task", "metric", "value", "95 % interval", "chance", "majority", "n", "N/A", "undecided", "errors", "seconds")
+HEADINGS = (
+    "task",
+    "metric",
+    "value",
+    "95 % interval",
+    "chance",
+    "majority",
+    "n",
+    "N/A",
+    "undecided",
+    "errors",
+    "seconds",
+)
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 

@@ -1,6 +1,6 @@
 """The judge stage: predictions in, judgements out."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from otoscope.judges.judge import Judge, JudgedKind
@@ -11,7 +11,7 @@ from otoscope.runner.stage import run_stage
 from otoscope.task import Task
 
 
-def question_of(task: Task, row: dict[str, Any], answer: str) -> Question:
+def question_of(task: Task, row: Mapping[str, Any], answer: str) -> Question:
     """Return what a judge is asked about one row of ``samples.jsonl`` and the answer to it."""
     return Question(
         instruction=row["instruction"],
@@ -26,7 +26,7 @@ def question_of(task: Task, row: dict[str, Any], answer: str) -> Question:
 
 def judge_task(
     task: Task,
-    rows: Iterable[dict[str, Any]],
+    rows: Iterable[Mapping[str, Any]],
     judge: Judge,
     predictions: Log,
     log: Log,

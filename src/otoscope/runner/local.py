@@ -201,7 +201,9 @@ def rejudge(path: Path, judge: Judge, watch: Watch) -> RunResult:
                 _judge(task, judge, folder, header["counts"][task.id], watch)
         finally:
             folder.close()
-        folder.write_header({**header, "judge": _judge_identity(judge), "command": f"otoscope judge --judge {judge.spec}"})
+        folder.write_header(
+            {**header, "judge": _judge_identity(judge), "command": f"otoscope judge --judge {judge.spec}"}
+        )
     return rescore(path, watch)
 
 

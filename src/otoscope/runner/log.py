@@ -29,10 +29,14 @@ class RunLock:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise RunLockedError(f"{self._folder}: another process is writing to this run; wait for it or stop it") from None
+            raise RunLockedError(
+                f"{self._folder}: another process is writing to this run; wait for it or stop it"
+            ) from None
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._lock.release()
 
 
@@ -64,7 +68,9 @@ class Log:
                 record = _parse(line)
                 if record is None:
                     if self._end + len(line) < size:
-                        raise CorruptLogError(f"{self.path}: line {number} is not a record; remove the line and run again")
+                        raise CorruptLogError(
+                            f"{self.path}: line {number} is not a record; remove the line and run again"
+                        )
                     break  # the process died while it wrote the last line
                 self._offsets[bytes.fromhex(record["key"])] = self._end
                 self._end += len(line)
@@ -103,6 +109,14 @@ class Log:
             raise RunError(f"{self.path}: the disk is full; make room and run the same command again")
         self._offsets[bytes.fromhex(record["key"])] = self._end
         self._end += len(line)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def close(self) -> None:
         """Bring what was written to the disk and close the file."""

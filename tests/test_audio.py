@@ -1,0 +1,177 @@
+"""Decoding, its named errors, joining, and the limit policies."""
+
+import io
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otoscope.audio import Audio, Intake, fit, join, read_audio, resample, to_wav
+from otoscope.errors import (
+    AudioError,
+    EmptyAudioError,
+    MissingAudioError,
+    NonFiniteAudioError,
+    TooLongAudioError,
+    TruncatedAudioError,
+    UndecodableAudioError,
+)
+
+NOISE = np.random.default_rng(0).uniform(-0.5, 0.5, 8000).astype(np.float32)
+
+
+def encode(container: str, subtype: str | None = None, frames: np.ndarray = NOISE, rate: int = 16_000) -> bytes:
+    buffer = io.BytesIO()
+    soundfile.write(buffer, frames, rate, format=container, subtype=subtype)
+    return buffer.getvalue()
+
+
+def silence(seconds: float, rate: int = 16_000, digest: str = "00") -> Audio:
+    return Audio(np.zeros(round(seconds * rate), np.float32), rate, digest)
+
+
+@pytest.mark.parametrize(
+    ("container", "subtype"), [("WAV", "PCM_16"), ("FLAC", "PCM_24"), ("MP3", None), ("OGG", "VORBIS")]
+)
+def test_formats_are_read_by_content_from_path_bytes_and_file(
+    container: str, subtype: str | None, tmp_path: Path
+) -> None:
+    data = encode(container, subtype)
+    path = tmp_path / "misleading.txt"
+    path.write_bytes(data)
+    from_path, from_bytes = read_audio(path), read_audio(data)
+    with path.open("rb") as file:
+        from_file = read_audio(file)
+    assert from_path.digest == from_bytes.digest == from_file.digest
+    assert from_path.rate == 16_000
+    assert from_path.seconds == pytest.approx(0.5, abs=0.1)
+
+
+def test_opus_is_read() -> None:
+    assert read_audio(encode("OGG", "OPUS", rate=48_000)).rate == 48_000
+
+
+def test_one_content_in_two_containers_has_one_digest() -> None:
+    whole = (NOISE * 32767).astype(np.int16)
+    assert read_audio(encode("WAV", "PCM_16", whole)).digest == read_audio(encode("FLAC", "PCM_16", whole)).digest
+
+
+def test_one_changed_sample_changes_the_digest() -> None:
+    changed = NOISE.copy()
+    changed[4000] += 0.01
+    assert read_audio((NOISE, 16_000)).digest != read_audio((changed, 16_000)).digest
+
+
+def test_an_integer_array_is_scaled_to_full_scale() -> None:
+    audio = read_audio((np.array([0, 16384, -32768], np.int16), 16_000))
+    assert audio.samples == pytest.approx([0, 0.5, -1], abs=1e-4)
+
+
+def test_channels_are_averaged_and_told() -> None:
+    stereo = np.stack([np.full(100, 0.5), np.full(100, -0.25)], axis=1).astype(np.float32)
+    audio = read_audio((stereo, 16_000))
+    assert audio.samples == pytest.approx(np.full(100, 0.125))
+    assert audio.changes == ("2 channels averaged",)
+
+
+HOSTILE = {
+    "empty": (b"", EmptyAudioError),
+    "no-samples": (encode("WAV", frames=np.zeros(0, np.float32)), EmptyAudioError),
+    "text": (b"this is not audio at all", UndecodableAudioError),
+    "truncated-flac": (encode("FLAC")[:-4000], TruncatedAudioError),
+    "truncated-wav": (encode("WAV")[:-4000], TruncatedAudioError),
+    "truncated-ogg": (encode("OGG", "VORBIS", np.tile(NOISE, 20))[:-2000], TruncatedAudioError),
+    "nan": (encode("WAV", "FLOAT", np.array([0, np.nan], np.float32)), NonFiniteAudioError),
+    "infinite": (encode("WAV", "FLOAT", np.array([0, np.inf], np.float32)), NonFiniteAudioError),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_bad_clip_is_named_with_its_reason(name: str) -> None:
+    data, error = HOSTILE[name]
+    with pytest.raises(error, match="clip-7") as caught:
+        read_audio(data, "clip-7")
+    assert caught.value.reason == error.reason != "audio"
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingAudioError, match="gone.wav"):
+        read_audio(tmp_path / "gone.wav")
+
+
+def test_a_wav_from_a_pipe_with_unknown_size_is_read() -> None:
+    data = bytearray(encode("WAV", "PCM_16"))
+    at = data.index(b"data")
+    data[at + 4 : at + 8] = b"\xff\xff\xff\xff"
+    assert read_audio(bytes(data)).seconds == pytest.approx(0.5)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed, so there is no decoder for m4a")
+def test_m4a_is_read_where_ffmpeg_is(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.wav", tmp_path / "a.m4a"
+    source.write_bytes(encode("WAV", "PCM_16"))
+    subprocess.run(["ffmpeg", "-v", "error", "-i", source, target], check=True)
+    assert read_audio(target).seconds == pytest.approx(0.5, abs=0.1)
+
+
+def test_resampling_is_told_and_keeps_the_duration() -> None:
+    audio = resample(read_audio((NOISE, 8_000)), 16_000)
+    assert audio.seconds == pytest.approx(1.0)
+    assert audio.changes == ("resampled from 8000 to 16000 Hz",)
+
+
+def test_joined_clips_are_half_a_second_of_silence_apart() -> None:
+    joined = join([silence(1), silence(2)])
+    assert joined.seconds == 3.5
+    assert joined.changes == ("joined 2 clips with 0.5 s silence",)
+
+
+def test_clips_are_joined_only_beyond_what_the_model_takes() -> None:
+    clips = [silence(1), silence(1)]
+    assert [len(call) for call in fit(clips, Intake(clips=2), "cut")] == [2]
+    assert [len(call) for call in fit(clips, Intake(clips=1), "cut")] == [1]
+
+
+def test_cut_keeps_the_beginning_and_tells() -> None:
+    [[clip]] = fit([silence(5)], Intake(longest=2), "cut")
+    assert clip.seconds == 2
+    assert clip.changes == ("kept 0 to 2 s of 5.00 s",)
+
+
+def test_refuse_names_the_limit() -> None:
+    with pytest.raises(TooLongAudioError, match=r"5\.0 s of audio, the model takes 2 s"):
+        fit([silence(5)], Intake(longest=2), "refuse")
+
+
+def test_cutting_never_removes_a_whole_joined_clip() -> None:
+    with pytest.raises(TooLongAudioError, match="remove a whole clip"):
+        fit([silence(3), silence(1)], Intake(longest=2), "cut")
+
+
+@given(st.integers(1, 100), st.integers(1, 30))
+def test_chunks_are_the_clip_in_order(tenths: int, longest: int) -> None:
+    samples = np.arange(tenths * 100, dtype=np.float32)
+    calls = fit([Audio(samples, 1000, "00")], Intake(rate=1000, longest=longest / 10), "chunk")
+    pieces = [call[0].samples for call in calls]
+    assert np.array_equal(np.concatenate(pieces), samples)
+    assert all(len(piece) <= longest * 100 for piece in pieces)
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_give_audio_or_a_named_error(data: bytes) -> None:
+    try:
+        audio = read_audio(data, "fuzz")
+    except AudioError as error:
+        assert "fuzz" in str(error)
+    else:
+        assert len(audio.samples)
+
+
+def test_wav_bytes_read_back() -> None:
+    audio = read_audio((NOISE, 16_000))
+    assert read_audio(to_wav(audio)).samples == pytest.approx(audio.samples, abs=1e-4)

@@ -1,0 +1,62 @@
+"""What the documentation shows is what happens."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import write_clip
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    return subprocess.run(
+        ["bash", "-e", "-c", script], cwd=folder, capture_output=True, text=True, check=False, env={"PATH": path}
+    )
+
+
+def test_the_python_example_runs(tmp_path: Path) -> None:
+    [code] = blocks("python")
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "starter/duration mse" in result.stdout
+
+
+def test_your_own_data_in_five_minutes(tmp_path: Path) -> None:
+    script = next(block for block in blocks("sh") if "mkdir my-task" in block)
+    write_clip(tmp_path / "door.wav")
+    write_clip(tmp_path / "bell.wav", frequency=900)
+    result = in_shell(script, tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (tmp_path / "my-task" / "bell.wav").write_bytes(b"RIFF")
+    broken = in_shell("otoscope run my-task --model null --judge rules", tmp_path)
+    assert broken.returncode == 1
+    assert "undecodable: bell.wav" in broken.stdout
+
+
+def test_the_command_page_is_what_the_commands_say() -> None:
+    path = ROOT / "scripts" / "write_cli_docs.py"
+    spec = importlib.util.spec_from_file_location("write_cli_docs", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "cli.md").read_text("utf-8") == module.render(), "run: make docs"
+
+
+@pytest.mark.parametrize(
+    "page", sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+)
+def test_links_lead_somewhere(page: str) -> None:
+    file = ROOT / page
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", file.read_text("utf-8")):
+        assert (file.parent / target).exists(), f"{page} links to {target}"

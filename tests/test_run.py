@@ -1,0 +1,195 @@
+"""Whole runs with plain functions as models: resume by content, errors, determinism."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import soundfile
+from conftest import MakeTask
+
+import otoscope
+from otoscope.errors import ModelCallError
+
+KILLS = 20
+
+
+class Counting:
+    """Answers by the pitch of the tone, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.__module__, self.__qualname__ = "tests", "counting"
+
+    def __call__(self, request: otoscope.Request) -> str:
+        self.calls += 1
+        [audio] = request.audios
+        crossings = ((audio.samples[1:] > 0) & (audio.samples[:-1] <= 0)).sum()
+        return "high" if crossings > 50 else "low"
+
+
+def run(task: Path, model: Callable[[otoscope.Request], str] | str, folder: Path, **options: Any) -> otoscope.RunResult:
+    return otoscope.run(str(task), model=model, judge="rules", folder=folder, **options)
+
+
+def timeless(folder: Path) -> dict[str, Any]:
+    """Return scores.json without its times."""
+    content: dict[str, Any] = json.loads((folder / "scores.json").read_text("utf-8"))
+    for score in content["tasks"]:
+        del score["seconds"]
+    return content
+
+
+def test_a_finished_run_does_nothing_again(make_task: MakeTask, tmp_path: Path) -> None:
+    model, task = Counting(), make_task(6)
+    first = run(task, model, tmp_path / "run")
+    assert (model.calls, first.made, first.missing) == (6, 12, [])
+    before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
+    assert run(task, model, tmp_path / "run").made == 0
+    assert model.calls == 6
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
+
+
+def test_a_renamed_clip_is_not_asked_about_again_and_a_changed_one_is(make_task: MakeTask, tmp_path: Path) -> None:
+    model, task = Counting(), make_task(4)
+    run(task, model, tmp_path / "run")
+    (task / "moved").mkdir()
+    shutil.move(task / "1.wav", task / "moved" / "elsewhere.wav")
+    rows = (task / "samples.jsonl").read_text()
+    (task / "samples.jsonl").write_text(rows.replace('"1.wav"', '"moved/elsewhere.wav"'))
+    run(task, model, tmp_path / "run")
+    assert model.calls == 4
+    samples, rate = soundfile.read(task / "2.wav", dtype="int16")
+    samples[1000] += 1
+    soundfile.write(task / "2.wav", samples, rate, subtype="PCM_16")
+    run(task, model, tmp_path / "run")
+    assert model.calls == 5
+
+
+def test_one_request_in_two_samples_is_asked_once(make_task: MakeTask, tmp_path: Path) -> None:
+    model, task = Counting(), make_task(1)
+    row = json.loads((task / "samples.jsonl").read_text())
+    (task / "samples.jsonl").write_text("".join(json.dumps({**row, "id": name}) + "\n" for name in "abc"))
+    result = run(task, model, tmp_path / "run")
+    assert (model.calls, result.scores[0].n) == (1, 3)
+
+
+def test_a_bad_clip_is_named_and_the_others_are_scored(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    (task / "2.wav").write_bytes(b"not audio")
+    result = run(task, Counting(), tmp_path / "run")
+    [missing] = result.missing
+    assert (missing.sample, missing.outcome) == ("r2", "error")
+    assert missing.reason.startswith("undecodable: 2.wav")
+    assert result.scores[0].counts == {"ok": 3, "error": 1}
+    assert not timeless(tmp_path / "run")["complete"]
+
+
+def test_a_failed_call_is_an_error_and_is_tried_again(make_task: MakeTask, tmp_path: Path) -> None:
+    good, task = Counting(), make_task(3)
+
+    def flaky(request: otoscope.Request) -> str:
+        if broken and "tone 1" in request.instruction:
+            raise ModelCallError("out of order")
+        return good(request)
+
+    broken = True
+    result = run(task, flaky, tmp_path / "run")
+    assert [row.reason for row in result.missing] == ["out of order"]
+    broken = False
+    assert run(task, flaky, tmp_path / "run").missing == []
+    assert good.calls == 3
+
+
+def test_a_smaller_run_is_part_of_a_larger_one(make_task: MakeTask, tmp_path: Path) -> None:
+    model, task = Counting(), make_task(8)
+    assert run(task, model, tmp_path / "run", limit=3).scores[0].n == 3
+    assert run(task, model, tmp_path / "run").scores[0].n == 8
+    assert model.calls == 8
+    assert run(task, model, tmp_path / "run", limit=3).scores[0].n == 3
+    assert model.calls == 8
+
+
+def test_scores_come_from_the_files_alone(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(5)
+    run(task, Counting(), tmp_path / "run")
+    first = (tmp_path / "run" / "scores.json").read_bytes()
+    shutil.rmtree(task)
+    (tmp_path / "run" / "scores.json").unlink()
+    otoscope.score_run(tmp_path / "run")
+    assert (tmp_path / "run" / "scores.json").read_bytes() == first
+
+
+def test_a_run_can_be_replayed(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(5)
+    first = run(task, Counting(), tmp_path / "run")
+    again = run(task, f"replay/{tmp_path / 'run'}", tmp_path / "replayed")
+    assert [score.value for score in again.scores] == [score.value for score in first.scores]
+    (tmp_path / "other").mkdir()
+    other = make_task(7, name="other/tones")
+    assert len(run(other, f"replay/{tmp_path / 'run'}", tmp_path / "partly").missing) == 2
+
+
+def test_no_audio_bytes_and_every_digest_in_the_logs(make_task: MakeTask, tmp_path: Path) -> None:
+    run(make_task(20), Counting(), tmp_path / "run")
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "run").iterdir()}
+    assert sizes["predictions.jsonl"] < 20 * 500
+    header = json.loads((tmp_path / "run" / "header.jsonl").read_text())
+    assert header["seed"] == 0
+    assert header["tasks"].keys() == {"tones"}
+    assert header["versions"]["otoscope"]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_batch_size_and_order_change_nothing(make_task: MakeTask, tmp_path: Path, batch: int) -> None:
+    task = make_task(12)
+    run(task, Counting(), tmp_path / "plain")
+    lines = (task / "samples.jsonl").read_text().splitlines(keepends=True)
+    random.Random(batch).shuffle(lines)
+    (task / "samples.jsonl").write_text("".join(lines))
+    run(task, Counting(), tmp_path / "other", batch=batch)
+    assert timeless(tmp_path / "other") == timeless(tmp_path / "plain")
+
+
+SLOW = """
+import sys, time
+import otoscope
+
+def slow(request):
+    time.sleep(0.02)
+    return "high" if len(request.instruction) % 2 else "low"
+
+otoscope.run(sys.argv[1], model=slow, judge="rules", folder=sys.argv[2])
+"""
+
+
+def spawn(task: Path, folder: Path, seed: str = "0") -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    return subprocess.Popen([sys.executable, "-c", SLOW, str(task), str(folder)], text=True, env=environment)
+
+
+def test_kill_9_at_any_time_then_the_same_command(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(60)
+    with spawn(task, tmp_path / "undisturbed") as process:
+        assert process.wait() == 0
+    chance, kills, rounds = random.Random(1), 0, 0
+    while kills < KILLS:
+        folder = tmp_path / f"disturbed-{rounds}"
+        rounds += 1
+        while True:
+            with spawn(task, folder, seed=str(kills)) as process:
+                try:
+                    assert process.wait(timeout=chance.uniform(0.2, 1.6)) == 0
+                    break
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    kills += 1
+        assert timeless(folder) == timeless(tmp_path / "undisturbed")
+        keys = [json.loads(line)["key"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
+        assert len(keys) == len(set(keys)) == 60
