@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Literal, Self
 Kind = Literal["classification", "regression", "sequence"]
 Better = Literal["higher", "lower"]
 Verdict = Literal["yes", "no"]
+Expect = Literal["answer", "abstain"]
 
 #: ok: there is an answer, a verdict or a value. na: the answer holds no value. unparsed: the judge broke.
 #: undecided: the rules cannot tell and no LLM judge was given. error: the model or the audio failed, with the
@@ -62,7 +63,7 @@ class Sample:
     target: str
     text: str = ""
     options: tuple[str, ...] = ()
-    expect: Literal["answer", "abstain"] = "answer"
+    expect: Expect = "answer"
     cluster: str = ""
     """The source the row was made from (a speaker, a recording, a song); intervals are over clusters."""
     meta: Mapping[str, Any] = field(default_factory=dict)

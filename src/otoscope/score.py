@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from otoscope.errors import MetricError, UnreadableValueError
-from otoscope.judges.judge import Judge, JudgedKind
+from otoscope.judges.judge import Judge
+from otoscope.judges.llm import JudgedKind
 from otoscope.metrics import Metric
 from otoscope.metrics import metric as find_metric
 from otoscope.records import Outcome, Prediction, Score

@@ -1,21 +1,37 @@
-"""A task is a JSON file; a suite is a JSON file that lists tasks. Read, validate, select."""
+"""A task is a JSON file; a suite is a JSON file that lists tasks. Read, validate, select.
+
+Files of users are validated when they are read. Those of the package are validated by its tests, so that 180 of them can be
+listed at once.
+"""
 
 import difflib
 import fnmatch
 import functools
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from otoscope.errors import TaskError, UnknownNameError
-from otoscope.records import Kind, digest, dump_json
+from otoscope.records import Better, Kind, digest, dump_json
 
 PACKAGE = Path(__file__).parent
 
 SUITES: dict[str, Path] = {"starter": PACKAGE / "starter" / "suite.json"}
 """Suites that come with the package."""
+
+CATALOGUE = PACKAGE / "catalogue" / "tasks"
+
+CORE_SETS = ("superb", "hear", "marble")
+"""Reduced sets of the catalogue; ``core`` stands for all three."""
+
+UNKNOWN = "unknown"
+"""Stands for a licence or a number of clips that is not known."""
+
+_HUB_PATH = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 SEQUENCE_METRICS = frozenset({"wer", "wer_raw", "cer", "cer_raw", "mer", "per", "pos_error_rate", "sacrebleu"})
 """A six-key task file names no kind; with one of these metrics it is a sequence task, else a classification."""
@@ -35,6 +51,18 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One dataset on the hub, of several that make a task."""
+
+    path: str
+    version: str = ""
+    """The commit, or an empty string where it is unknown."""
+    variant: str = ""
+    """Parts with different variants are scored apart; see ``variants``."""
+    phase1_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One task: what is asked, how it is scored, and where its rows are."""
 
@@ -48,6 +76,10 @@ class Task:
     keywords: tuple[str, ...] = ()
     path: str = ""
     version: str = ""
+    parts: tuple[Part, ...] = ()
+    """Datasets on the hub that make the task together; then ``path`` is empty."""
+    phase1_version: str = ""
+    phase: int | None = None
     domain: tuple[str, ...] = ()
     core: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -58,9 +90,18 @@ class Task:
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     multi_label: bool = False
     primary_metric: str = ""
+    better: Mapping[str, Better] = field(default_factory=dict)
+    audios: int | None = None
+    """Clips a sample, or None where unknown."""
+    text_input: bool | None = None
+    implied_samples: int | None = None
+    """The least number of samples that fits the published percentages."""
     license: str = ""
     source: str = ""
+    notes: tuple[str, ...] = ()
     published: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The JSON that the task was read from."""
 
     @property
     def primary(self) -> str:
@@ -70,7 +111,14 @@ class Task:
     @property
     def hash(self) -> str:
         """Digest of the task file's content."""
-        return digest(dump_json(json.loads(self.file.read_text(encoding="utf-8"))))
+        return digest(dump_json(self.content))
+
+    @property
+    def hub_parts(self) -> tuple[Part, ...]:
+        """The datasets on the hub that hold the rows; none where the rows are files beside the task file."""
+        if self.parts or not _on_hub(self.path, self.file):
+            return self.parts
+        return (Part(self.path, self.version, phase1_version=self.phase1_version),)
 
 
 def read_task(path: Path) -> Task:
@@ -93,6 +141,23 @@ def task_from_json(content: Mapping[str, Any], file: Path) -> Task:
     """
     _validate(content, file)
     return _to_task(content, file)
+
+
+def variants(task: Task) -> list[Task]:
+    """Return the tasks that are scored apart: one a variant, with the id ``TASK/VARIANT``, or the task alone."""
+    names = list(dict.fromkeys(part.variant for part in task.parts))
+    if len(names) < 2:  # noqa: PLR2004 - one variant is the whole task
+        return [task]
+    return [_variant(task, name) for name in names]
+
+
+def _variant(task: Task, name: str) -> Task:
+    parts = [part for part in task.content["parts"] if part["variant"] == name]
+    return _to_task({**task.content, "id": f"{task.id}/{name}", "parts": parts}, task.file)
+
+
+def _on_hub(path: str, file: Path) -> bool:
+    return _HUB_PATH.fullmatch(path) is not None and not (file.parent / path).exists()
 
 
 def _read_json(file: Path, what: str) -> Any:
@@ -122,6 +187,13 @@ def _validate(content: Any, file: Path) -> None:
     for error in sorted(_validator().iter_errors(content), key=lambda error: list(map(str, error.path))):
         where = ".".join(str(part) for part in error.path) or "the file"
         raise TaskError(f"{file}: {where}: {error.message}{_nearest_key(error, content)}")
+    if content.get("path") and "parts" in content:
+        raise TaskError(f"{file}: parts: give either path or parts")
+    version = content.get("version", "")
+    if version and not _COMMIT.fullmatch(version) and _on_hub(content.get("path", ""), file):
+        raise TaskError(
+            f"{file}: version: {version!r} is no commit of a dataset on the hub; give all 40 hexadecimal digits"
+        )
     for name in content["metrics"]:
         if name not in METRICS:
             near = difflib.get_close_matches(name, METRICS, n=3) or sorted(METRICS)
@@ -129,6 +201,9 @@ def _validate(content: Any, file: Path) -> None:
     primary = content.get("primary_metric")
     if primary and primary not in content["metrics"]:
         raise TaskError(f"{file}: primary_metric: {primary!r} is not among metrics {content['metrics']}")
+    for name, better in content.get("better", {}).items():
+        if name not in content["metrics"] or METRICS[name].better != better:
+            raise TaskError(f"{file}: better: {name}: not {better!r}; give the direction of each of the metrics or none")
 
 
 def _nearest_key(error: Any, content: Any) -> str:
@@ -142,17 +217,18 @@ def _nearest_key(error: Any, content: Any) -> str:
 
 def _to_task(content: Mapping[str, Any], file: Path) -> Task:
     values = dict(content)
-    for key in ("metrics", "domain", "core", "languages", "options"):
+    for key in ("metrics", "domain", "core", "languages", "options", "notes"):
         values[key] = tuple(values.get(key, ()))
     keywords = values.get("keywords", ())
     values["keywords"] = tuple(keywords.split(",")) if isinstance(keywords, str) and keywords else tuple(keywords)
     values["synonyms"] = {label: tuple(words) for label, words in values.get("synonyms", {}).items()}
     columns = values.get("columns", {})
     values["columns"] = Columns(**{**columns, "audio": tuple(columns.get("audio", ()))})
+    values["parts"] = tuple(Part(**part) for part in values.get("parts", ()))
     values.setdefault("id", values["name"].replace(" ", "-"))
     sequence = bool(SEQUENCE_METRICS & set(values["metrics"]))
     values.setdefault("kind", "sequence" if sequence else "classification")
-    return Task(file=file, **values)
+    return Task(file=file, content=content, **values)
 
 
 def read_suite(path: Path) -> list[Task]:
@@ -165,7 +241,25 @@ def read_suite(path: Path) -> list[Task]:
     content = _read_json(file, "suite file")
     if not isinstance(content, dict) or not isinstance(content.get("tasks"), list):
         raise TaskError(f"{file}: tasks: a suite is an object with a list of task files under 'tasks'")
-    return _distinct([read_task(file.parent / str(name)) for name in content["tasks"]])
+    read = _read_packaged if file in SUITES.values() else read_task
+    return _distinct([read(file.parent / str(name)) for name in content["tasks"]])
+
+
+def _read_packaged(file: Path) -> Task:
+    return _to_task(json.loads(file.read_bytes()), file)
+
+
+@functools.cache
+def catalogue() -> tuple[Task, ...]:
+    """Return the tasks of the benchmark, in the order of their ids. Their rows are on the hub."""
+    return tuple(sorted((_read_packaged(file) for file in CATALOGUE.glob("*.json")), key=lambda task: task.id))
+
+
+@functools.cache
+def taxonomy() -> Mapping[str, Sequence[str]]:
+    """Return the domains of the catalogue, each with the classifications that have a matching area."""
+    found: Mapping[str, Sequence[str]] = json.loads((CATALOGUE.parent / "taxonomy.json").read_bytes())
+    return found
 
 
 def _distinct(tasks: Iterable[Task]) -> list[Task]:
@@ -178,15 +272,17 @@ def _distinct(tasks: Iterable[Task]) -> list[Task]:
 
 
 def known_tasks() -> list[Task]:
-    """Return every task that comes with the package."""
-    return [task for suite in SUITES.values() for task in read_suite(suite)]
+    """Return every task that comes with the package: the suites, then the catalogue."""
+    return [*(task for suite in SUITES.values() for task in read_suite(suite)), *catalogue()]
 
 
 def select_tasks(names: Sequence[str]) -> list[Task]:
     """Return the tasks that the names stand for, each once, in order.
 
     Args:
-        names: each a suite of the package, a task id, a glob over task ids, or the path of a task or suite.
+        names: each a suite of the package, ``catalogue``, a core set (``superb``, ``hear``, ``marble`` or ``core`` for all),
+            the path of a task or suite, a task id or a glob over ids, or a domain of the catalogue or a glob over domains.
+            Domains are compared in small letters, with a dash for everything that is no letter or digit.
 
     Raises:
         UnknownNameError: a name stands for nothing.
@@ -195,15 +291,65 @@ def select_tasks(names: Sequence[str]) -> list[Task]:
     return _distinct(task for name in names for task in _select(name))
 
 
-def _select(name: str) -> list[Task]:
+def _select(name: str) -> Iterable[Task]:
     if name in SUITES:
         return read_suite(SUITES[name])
+    if name == "catalogue":
+        return catalogue()
+    if name in (*CORE_SETS, "core"):
+        return filter_tasks(catalogue(), core=name)
     path = Path(name)
     if path.exists():
         is_suite = path.name == "suite.json" or (path / "suite.json").is_file()
         return read_suite(path) if is_suite else [read_task(path)]
     tasks = known_tasks()
     chosen = [task for task in tasks if fnmatch.fnmatchcase(task.id, name)]
+    chosen = chosen or [task for task in catalogue() if in_domain(task, name)]
     if not chosen:
-        raise UnknownNameError("suite, task or path", name, [*SUITES, *(task.id for task in tasks)])
+        names = [*SUITES, "catalogue", *CORE_SETS, "core", *(task.id for task in tasks), *taxonomy()]
+        raise UnknownNameError("suite, task, domain or path", name, names)
     return chosen
+
+
+def in_domain(task: Task, domain: str) -> bool:
+    """Return whether one of the task's domains is ``domain``, lies below it, or fits it if it is a glob."""
+    pattern = _slug(domain)
+    return any(fnmatch.fnmatchcase(f"{_slug(path)}/", f"{pattern}{end}") for path in task.domain for end in ("/*", "/", ""))
+
+
+@functools.cache
+def _slug(domain: str) -> str:
+    return re.sub(r"[^a-z0-9/*?\[\]]+", "-", domain.casefold()).strip("-/")
+
+
+def filter_tasks(
+    tasks: Iterable[Task],
+    *,
+    core: str = "",
+    domain: str = "",
+    kind: str = "",
+    field: str = "",
+    license: str = "",  # noqa: A002 - the key of the task file
+    max_audios: int | None = None,
+) -> list[Task]:
+    """Return the tasks that fit everything that is asked; an empty string asks nothing.
+
+    Args:
+        tasks: tasks to choose from.
+        core: ``superb``, ``hear``, ``marble``, or ``core`` for any of them.
+        domain: a domain or a glob over domains, as ``select_tasks`` compares them.
+        kind: ``classification``, ``regression`` or ``sequence``.
+        field: the first level of a domain, ``speech``, ``audio`` or ``music``.
+        license: a glob over licences, or ``unknown``.
+        max_audios: most clips a sample; tasks of which the number is unknown do not fit.
+    """
+    return [
+        task
+        for task in tasks
+        if (not core or core in task.core or (core == "core" and task.core))
+        and (not domain or in_domain(task, domain))
+        and (not kind or task.kind == kind)
+        and (not field or any(path.split("/")[0].casefold() == field.casefold() for path in task.domain))
+        and (not license or fnmatch.fnmatchcase((task.license or UNKNOWN).casefold(), license.casefold()))
+        and (max_audios is None or (task.audios is not None and task.audios <= max_audios))
+    ]

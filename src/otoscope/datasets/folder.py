@@ -6,10 +6,10 @@ import json
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from otoscope.errors import TaskError, UsageError
-from otoscope.records import Clip, Sample
+from otoscope.records import Clip, Expect, Sample
 from otoscope.task import Task
 
 ROW_FILES = ("samples.jsonl", "samples.csv", "samples.parquet")
@@ -42,7 +42,7 @@ def read_samples(task: Task, limit: float | None = None, seed: int = 0) -> Itera
     file = rows_file(task)
     chosen = _choose(_count_rows(file), limit, seed) if limit is not None else None
     seen: set[str] = set()
-    for number, row in enumerate(_read_rows(file)):
+    for number, row in enumerate(read_rows(file)):
         if chosen is not None and number not in chosen:
             continue
         sample = _to_sample(row, task, file, number + 1)
@@ -93,10 +93,15 @@ def _count_rows(file: Path) -> int:
     if file.suffix == ".jsonl":
         with file.open("rb") as lines:
             return sum(1 for line in lines if line.strip())
-    return sum(1 for _ in _read_rows(file))
+    return sum(1 for _ in read_rows(file))
 
 
-def _read_rows(file: Path) -> Iterator[Row]:
+def read_rows(file: Path) -> Iterator[Row]:
+    """Yield the rows of a JSONL, CSV or Parquet file.
+
+    Raises:
+        TaskError: the file is of another kind, or a line is not a row.
+    """
     if file.suffix == ".jsonl":
         yield from _read_jsonl(file)
     elif file.suffix == ".csv":
@@ -137,8 +142,12 @@ def _to_sample(row: Row, task: Task, file: Path, number: int) -> Sample:
     where = f"{file}: row {number}"
     columns = task.columns
     audio = columns.audio or tuple(_audio_columns(row))
-    clips = [_to_clip(row[name], file, f"{where}: {name}") for name in audio if row.get(name)]
-    named = {*audio, columns.id, columns.instruction, columns.label, columns.text, columns.options, columns.cluster}
+    clips = [to_clip(row[name], file, f"{where}: {name}") for name in audio if row.get(name)]
+    expect = row.get("expect") or "answer"
+    if expect not in get_args(Expect):
+        raise TaskError(f"{where}: expect: {expect!r} is not one of {', '.join(get_args(Expect))}")
+    columns_read = (columns.id, columns.instruction, columns.label, columns.text, columns.options, columns.cluster)
+    named = {*audio, *columns_read, "expect"}
     options = row.get(columns.options) or task.options
     if isinstance(options, str):
         options = tuple(option.strip() for option in options.split("|"))
@@ -151,6 +160,7 @@ def _to_sample(row: Row, task: Task, file: Path, number: int) -> Sample:
         target=_required(row, columns.label, where),
         text=str(row.get(columns.text) or ""),
         options=tuple(map(str, options)),
+        expect=expect,
         cluster=str(row.get(columns.cluster) or sample_id),
         meta={name: value for name, value in row.items() if name not in named},
     )
@@ -172,7 +182,18 @@ def _required(row: Row, name: str, where: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _to_clip(value: Any, file: Path, where: str) -> Clip:
+def to_clip(value: Any, file: Path, where: str) -> Clip:
+    """Return the clip that a cell of a row stands for.
+
+    Args:
+        value: a path that starts from the folder of ``file``, the bytes of an audio file, or an object with ``path``
+            or ``bytes``.
+        file: the rows file.
+        where: how errors name the cell.
+
+    Raises:
+        TaskError: the cell is none of these.
+    """
     if isinstance(value, str):
         return Clip(file.parent / value, value)
     if isinstance(value, dict) and value.get("bytes"):

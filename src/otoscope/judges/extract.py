@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
-from otoscope.judges.form import Form, form_of, literal
+from otoscope.judges.form import UNITS, Form, form_of, literal
 from otoscope.judges.quantities import (
     Quantity,
     alternatives,
     best,
+    bounded,
     note,
     number_text,
     quantities,
@@ -22,7 +24,6 @@ from otoscope.judges.quantities import (
 from otoscope.judges.question import Question, Ruling
 from otoscope.judges.structures import canonical_structure, stated_intervals, stated_list, written_structures
 from otoscope.judges.wording import (
-    BOUNDS,
     CLAUSE_END,
     FILLER,
     TOPICS,
@@ -44,7 +45,6 @@ _INSTANCES = word_set("instances")
 _FRACTIONS = frozenset({"half", "quarter", "quarters"})
 _NOTHING = frozenset({"no", "none", "empty", "not", "without"})
 _DENIALS = frozenset({"not", "never", "rather", "instead", "excluding"})
-_OPEN_ENDS = (["or", "more"], ["or", "less"], ["or", "fewer"])
 _DENIAL_REACH = 4
 
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])\d+,\d{1,2}(?![\d,])")
@@ -164,7 +164,8 @@ def _no_number(answer: _Answer) -> Ruling | None:
     if named is not None:
         return _ok(named, "The answer names one note.")
     vague = _VAGUE_VALUES | _VAGUE_COUNTS if answer.form.count else _VAGUE_VALUES
-    if answer.has_digits or vague & set(answer.words) or answer.is_foreign:
+    a_unit = any(one in {"a", "an"} and two in UNITS for one, two in pairwise(answer.words))
+    if answer.has_digits or a_unit or vague & set(answer.words) or answer.is_foreign:
         return _undecided("The answer may hold a number in other words.")
     return _na("The answer holds no number.")
 
@@ -172,9 +173,7 @@ def _no_number(answer: _Answer) -> Ruling | None:
 def _unclear(answer: _Answer) -> Ruling | None:
     if _FRACTIONS & set(answer.words) or _DECIMAL_COMMA.search(answer.text) or is_doubtful(answer.text):
         return _undecided("The answer is not clear about its number.")
-    if any(
-        answer.words[one.end : two.start] == [","] for one, two in zip(answer.found, answer.found[1:], strict=False)
-    ):
+    if any(answer.words[one.end : two.start] == [","] for one, two in pairwise(answer.found)):
         return _undecided("The answer lists numbers.")
     return None
 
@@ -198,7 +197,7 @@ def _stated(answer: _Answer) -> Ruling | None:
         numbers = _concluded(words, numbers)
     values = {number.value for number in numbers}
     value = values.pop() if len(values) == 1 else None
-    if value is None or any(_bounded(words, number) for number in numbers):
+    if value is None or any(bounded(words, number) for number in numbers):
         return _undecided("Which number is the value is not certain.")
     if value == 1 and not answer.form.count and "1" not in answer.text:
         return _undecided("One may be a word for a thing.")
@@ -210,11 +209,6 @@ def _denied(words: list[str], number: Quantity) -> bool:
     while start > max(0, number.start - _DENIAL_REACH) and words[start - 1] not in CLAUSE_END:
         start -= 1
     return bool(_DENIALS & set(words[start : number.start]))
-
-
-def _bounded(words: list[str], number: Quantity) -> bool:
-    before, after = words[max(0, number.start - 2) : number.start], words[number.end : number.end + 2]
-    return bool(BOUNDS & set(before)) or after[:1] == ["+"] or after in _OPEN_ENDS
 
 
 def _concluded(words: list[str], numbers: list[Quantity]) -> list[Quantity]:

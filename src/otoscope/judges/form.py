@@ -85,7 +85,7 @@ UNITS: Mapping[str, tuple[str, Decimal]] = {
 _BASE = {"time": "s", "frequency": "hz", "length": "m", "level": "db", "angle": "deg", "percent": "%", "tempo": "bpm"}
 
 _COUNT_ASKED = re.compile(r"\b(?:how many|number of|count|counts|counting|total times|times of|how often)\b")
-_UNIT_ASKED = re.compile(r"\b(?:in|unit:?|using|measured in)\s+(?:the unit of\s+)?(\w+|%)")
+_UNIT_ASKED = re.compile(r"\b(?:in|unit:?|using|measured in|how many|number of)\s+(?:the unit of\s+)?(\w+|%)")
 _DIMENSION_ASKED = (
     ("time", re.compile(r"\b(?:how long|duration|length of the (?:audio|clip|recording|speech|file)|timestamps?)\b")),
     ("length", re.compile(r"\b(?:how far|distance)\b")),

@@ -7,13 +7,11 @@ from typing import Any, Literal
 
 from otoscope.errors import ModelCallError, UnknownNameError
 from otoscope.judges.extract import extract
-from otoscope.judges.llm import judge_with_llm, prompt_digest
+from otoscope.judges.llm import JudgedKind, judge_with_llm, prompt_digest
 from otoscope.judges.question import Question, Ruling
 from otoscope.judges.rules import RULES_VERSION, decide
 from otoscope.models.chat import Chat, load_chat
 from otoscope.records import Judgement, digest, dump_json
-
-JudgedKind = Literal["classification", "regression"]
 
 DEFAULT_JUDGE = "auto"
 DEFAULT_LLM = "qwen2.5-coder-1.5b"

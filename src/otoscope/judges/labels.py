@@ -142,7 +142,10 @@ def _labels(
     elif not options:
         options = _listed(instruction, right)
     musical = is_musical((*options, *right), instruction)
-    declared = {name_of(label, musical=musical): others for label, others in synonyms}
+    declared = {name_of(option, musical=musical): _split_camel(option) for option in options}
+    for label, others in synonyms:
+        name = name_of(label, musical=musical)
+        declared[name] = (*declared.get(name, ()), *others)
     named = list(dict.fromkeys(name_of(option, musical=musical) for option in options))
     wordings = _wordings(named, declared)
     targets = [name_of(letters.get(part.strip("(). "), part), musical=musical) for part in right]
@@ -161,6 +164,12 @@ def _labels(
         any_number=not closed and all(map(is_number, targets)),
         musical=musical,
     )
+
+
+def _split_camel(label: str) -> Words:
+    """Return a label such as "MotherCall" with its words apart, if it is of that kind."""
+    split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label)
+    return () if split == label else (split,)
 
 
 def _letter_names(letters: Mapping[str, str], labels: Sequence[str], *, musical: bool) -> dict[str, str]:

@@ -20,7 +20,7 @@ _REMINDERS: Final = {
 
 _BRACKETS: Final = r"[\s*_`~<>()\[\]{}\"'\u2018-\u201d]"
 _VERDICT = re.compile(
-    rf"\bresults?\b(?:{_BRACKETS}*[:=*_<>\-\u2013\u2014]+{_BRACKETS}*|\s+is:?\s+)(?P<word>\w+)(?P<rest>[^\n]*)",
+    rf"\bresults?\b(?:{_BRACKETS}*[:=*_<>\-\u2013\u2014]+{_BRACKETS}*|\s+is:?\s+)(?P<word>\w+)(?=(?P<rest>[^\n]*))",
     re.IGNORECASE,
 )
 _BARE_VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
@@ -122,4 +122,4 @@ def _fenced(text: str) -> str:
 
 def _without_mark(match: re.Match[str]) -> str:
     """Keep the words of a verdict in an answer but not its mark, so that a reply that repeats it holds no verdict."""
-    return f"result {match['word']}{match['rest']}"
+    return f"result {match['word']}"

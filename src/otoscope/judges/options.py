@@ -23,7 +23,7 @@ _TAIL = re.compile(
 )
 _OPENS_LIST = re.compile(r":|\b(?:from|following|between|options?|either)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:which|what|who|how)\b", re.IGNORECASE)
-_ARTICLE = re.compile(r"(?:the|an?)\s")
+_ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
 
 def lettered(question: Question) -> dict[str, str]:
@@ -59,13 +59,15 @@ def _readings(pieces: Sequence[str]) -> list[tuple[str, ...]]:
     How many words belong to the first and the last is not certain: as many as the longest of the others has, or as many
     as are left once the usual leads and tails are cut.
     """
+    question = _is_question(pieces)
+    pieces = [pieces[0], *(_ARTICLE.sub("", piece, count=1) for piece in pieces[1:])]
     lead, tail = _LEAD.sub("", pieces[0]), _TAIL.sub("", pieces[-1])
     trimmed = tuple(_TAIL.sub("", _LEAD.sub("", piece)) for piece in pieces)
     sizes = [len(piece.split()) for piece in pieces[1:-1]] or [len(trimmed[-1].split())]
     size = max(1, *sizes, 1)
     even = (" ".join(lead.split()[-size:]), *pieces[1:-1], " ".join(tail.split()[:size]))
     readings = [even, trimmed] if size == 1 else [trimmed, even]
-    return [reading[1:] for reading in readings] if _is_question(pieces) else readings
+    return [reading[1:] for reading in readings] if question else readings
 
 
 def _is_question(pieces: Sequence[str]) -> bool:

@@ -22,6 +22,7 @@ _AUXILIARIES = word_set("auxiliaries")
 _AFTER_NO = word_set("after_no")
 _OPPOSITES = {"same": "different", "different": "same"}
 _CUE_REACH = 4
+_SHORT_SENTENCE = 5
 
 
 def said(reading: Reading) -> set[str]:
@@ -32,7 +33,9 @@ def said(reading: Reading) -> set[str]:
         after = words[at + 1] if at + 1 < len(words) else "."
         determiner = word == "no" and is_word(after) and after not in _AFTER_NO
         cued = at == 0 or at in reading.quoted or "answer" in words[max(0, at - _CUE_REACH) : at]
-        if word in _YES_NO and cued and not determiner:
+        first, last = reading.sentence(at)
+        closes = at == last - 1 and last - first <= _SHORT_SENTENCE
+        if word in _YES_NO and (cued or closes) and not determiner:
             found.add(_YES_NO[word])
     return found
 

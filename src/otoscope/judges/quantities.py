@@ -9,8 +9,10 @@ from itertools import pairwise
 from otoscope.judges.form import UNITS, Form
 from otoscope.judges.music import PITCHES
 from otoscope.judges.wording import (
+    BOUNDS,
     CLAUSE_END,
     FILLER,
+    SENTENCE_END,
     TIMES,
     TOPICS,
     is_number,
@@ -27,6 +29,8 @@ _MOST_DECIMALS = Decimal("1e-9")
 _NAMED_THINGS = word_set("named_things")
 _AFTER_VALUE = word_set("after_value")
 _COUNTED = word_set("counted")
+_REPORTING = word_set("reporting")
+_OPEN_ENDS = (["or", "more"], ["or", "less"], ["or", "fewer"])
 _SCALE_WORDS = frozenset({"scale", "range", "ranging"})
 _ALTERNATIVES = (["~"], ["to"], ["or"], [",", "or"], ["or", "even"], ["or", "maybe"])
 
@@ -129,12 +133,28 @@ def rank(words: Sequence[str], number: Quantity, form: Form, asked: frozenset[st
         if not is_word(word) or is_number(word) or word in CLAUSE_END | {"and", "or"}:
             break
         following.append(singular(word))
+    if _is_reported(words, number):
+        return 0
     if form.count:
         counted = asked - (FILLER - TOPICS) | _COUNTED
         alone = not following or following[0] in FILLER
         return 2 if counted & set(following) else int(alone)
     alone = not following or following[0] in FILLER | asked | _AFTER_VALUE
     return int(alone) * (2 if words[number.end - 1] in UNITS else 1)
+
+
+def bounded(words: Sequence[str], number: Quantity) -> bool:
+    """Return whether a number is a bound or an interval and no value."""
+    before, after = words[max(0, number.start - 2) : number.start], words[number.end : number.end + 2]
+    return bool(BOUNDS & set(before)) or "~" in (*before[-1:], *after[:1]) or after[:1] == ["+"] or after in _OPEN_ENDS
+
+
+def _is_reported(words: Sequence[str], number: Quantity) -> bool:
+    """Return whether a number is part of what the answer says was said."""
+    before = words[: number.start]
+    start = max((at for at, word in enumerate(before) if word in SENTENCE_END), default=-1)
+    verbs = [at for at, word in enumerate(before) if word in _REPORTING and at > start]
+    return any({"that", "about", "how"} & set(before[at + 1 : at + 3]) for at in verbs)
 
 
 def _seconds(match: re.Match[str]) -> str:

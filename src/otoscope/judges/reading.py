@@ -40,6 +40,8 @@ _SHORT_SENTENCE = 12
 _COORDINATORS = frozenset({"and", "or", "/"})
 _SELECTORS = word_set("selectors")
 _NEGATING_PHRASES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("negating_phrases"))
+_AUXILIARIES = word_set("auxiliaries")
+_REVERSING = word_set("reversing")
 _COMPARING = frozenset({"rather", "than", "instead", "but"})
 _REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "than"})
 _EMPTY_NEGATION = frozenset({"only", "just", "merely"})
@@ -56,6 +58,8 @@ class Mention:
     end: int
     negated: bool
     doubtful: bool
+    disputed: bool
+    """Whether it may as well be denied; a doubtful mention may not be meant, but nothing else is."""
     selected: bool
     """Whether it stands where an answer stands, and not in passing."""
 
@@ -87,8 +91,7 @@ class Reading:
                 at += 1
                 continue
             label, end = named
-            negated, doubtful = self._polarity(found, at, end)
-            found.append(Mention(label, at, end, negated, doubtful, self._is_selected(at, end)))
+            found.append(self._mention(found, label, at, end))
             at = end
         return found
 
@@ -152,22 +155,32 @@ class Reading:
         first, last = self.sentence(start)
         return end != last or last - first > _SHORT_SENTENCE
 
-    def _polarity(self, before: Sequence[Mention], start: int, end: int) -> tuple[bool, bool]:
-        """Return whether the mention is denied, and whether it is in doubt."""
-        negated, doubtful = self._negated_before(before, start)
+    def _mention(self, before: Sequence[Mention], label: str, start: int, end: int) -> Mention:
+        negated, disputed = self._negated_before(before, start)
         previous = before[-1] if before and set(self.words[before[-1].end : start]) <= JOINTS else None
         if previous and previous.negated and not negated:
-            negated = bool({"or", "nor", "and"} & set(self.words[previous.end : start]))
-            doubtful = doubtful or not negated
-        clause = self.words[self._start(start, CLAUSE_END) : self._end(end, CLAUSE_END)]
-        return negated, (
-            doubtful
-            or self.is_question(start)
-            or bool(HEDGES & set(clause))
-            or self._is_denied_after(end)
+            negated = self._is_in_or_list(previous.end)
+            disputed = disputed or not negated
+        clause = set(self.words[self._start(start, CLAUSE_END) : self._end(end, CLAUSE_END)])
+        disputed = disputed or self.is_question(start) or self._is_denied_after(end) or bool(_REVERSING & clause)
+        doubtful = (
+            disputed
+            or bool(HEDGES & clause)
             or self._is_joined_to_unknown(start, end)
             or (is_number(self.words[start]) and self._is_no_plain_number(start, end))
         )
+        return Mention(label, start, end, negated, doubtful, disputed, self._is_selected(start, end))
+
+    def _is_in_or_list(self, at: int) -> bool:
+        """Return whether the list that goes on at a token is one of "or" or "nor"."""
+        while at < len(self.words):
+            named = self.labels.at(self.words, at)
+            if self.words[at] in {"or", "nor"}:
+                return True
+            if named is None and self.words[at] not in JOINTS:
+                return False
+            at = named[1] if named else at + 1
+        return False
 
     def _negated_before(self, before: Sequence[Mention], start: int) -> tuple[bool, bool]:
         """Return whether a negation reaches the mention, and whether that is in doubt."""
@@ -187,10 +200,13 @@ class Reading:
 
     def _is_denied_after(self, end: int) -> bool:
         """Return whether a negation follows in the clause that belongs to no later label."""
+        if list(filter(is_word, self.words[end : end + 2]))[:1] == ["no"]:
+            return True
         for at in range(end, self._end(end, CLAUSE_END)):
             if self.labels.at(self.words, at):
                 return False
-            if self.words[at] in NEGATORS | _REJECTING:
+            denied = self.words[at] in {"not", "never"} and self.words[at - 1] in _AUXILIARIES
+            if denied or self.words[at] in _REJECTING:
                 later = range(at + 1, min(at + 1 + _NEGATION_REACH, len(self.words)))
                 return not any(self.labels.at(self.words, place) for place in later)
         return False
@@ -222,7 +238,7 @@ class Reading:
         light = FILLER | NEGATORS | _COMPARING
         if len(rest) <= _SHORT_REST or all(word in light or singular(word) in self.asked for word in rest):
             return True
-        if start == first and (end == last or self.words[end] in CLAUSE_END):
+        if FILLER.issuperset(self.words[first:start]) and (end == last or self.words[end] in CLAUSE_END):
             return True
         return bool(_SELECTORS & set(self.words[max(first, start - _SELECTOR_REACH) : start]))
 

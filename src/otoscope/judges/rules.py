@@ -108,7 +108,7 @@ def _several(reading: Reading) -> Ruling | None:
     """Judge an answer whose target may name several labels."""
     if not reading.question.multi:
         return None
-    unknown = not reading.labels.closed and reading.other_words
+    unknown = reading.other_words and (reading.chosen == reading.labels.target or not reading.labels.closed)
     if not reading.chosen or unknown or any(mention.doubtful for mention in reading.mentions):
         return _undecided("Which labels the answer chooses is not certain.")
     return _choice(reading, reading.chosen, "names exactly")
@@ -185,8 +185,8 @@ def _one(reading: Reading) -> Ruling | None:
         return None
     if mentions and not any(mention.selected for mention in mentions):
         return _undecided("The answer names a label in passing.")
-    if any(reading.is_question(mention.start) for mention in mentions):
-        return _undecided("The answer asks back.")
+    if any(mention.disputed for mention in mentions):
+        return _undecided("The answer may deny the label that it names.")
     known = labels.closed or labels.any_number or labels.musical
     if chosen == labels.target and not known and reading.other_words:
         return _undecided("The answer names the target among other things.")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from otoscope.judges.form import UNITS, Form, is_pair, is_real, literal
-from otoscope.judges.quantities import Quantity, number_text, quantities, rank
+from otoscope.judges.quantities import Quantity, bounded, number_text, quantities, rank
 from otoscope.judges.wording import is_word
 
 _BETWEEN_ITEMS: tuple[list[str], ...] = ([","], ["and"], [",", "and"], ["\n"], [";"], [",", "\n"], [])
@@ -44,6 +44,8 @@ def stated_list(words: Sequence[str], form: Form, asked: frozenset[str]) -> str 
     found = quantities(words, form)
     values = [number.value for number in found if number.value is not None]
     listed = all(words[one.end : two.start] in _BETWEEN_ITEMS for one, two in pairwise(found))
+    if any(bounded(words, number) for number in found):
+        return None
     if not listed or len(values) != len(found) or not all(rank(words, number, form, asked) for number in found):
         return None
     if len(found) == 1 and words[found[0].end - 1] not in UNITS and words[found[0].end :] not in ([], ["."]):

@@ -93,9 +93,9 @@ _NUMBER = re.compile(r"-?\d.*(?<=\d)", re.DOTALL)
 
 _UNABLE = (
     r"(?:can not|could not|(?:am|'m|is) not able to|unable to|(?:do|did) not) +(?:\w+ly )?(?:determine|tell|identify|"
-    r"hear (?!any|an?\b)|listen|process|understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|assess|"
-    r"have (?:access|the ability|enough|the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|comply|"
-    r"fulfill)"
+    r"hear (?!any|an?\b)|listen|process|understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|"
+    r"assess|have (?:access|the ability|enough|the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|"
+    r"comply|fulfill)"
 )
 _MISSING = (
     r"no (?:audio|sound|recording|file) (?:file |clip )?(?:was |is |has been )?(?:provided|attached|given|found)|"

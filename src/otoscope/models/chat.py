@@ -4,7 +4,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from otoscope.errors import UsageError
+from otoscope.models.local import local_threads
+from otoscope.models.remote import check_options, read_count
 
 MAX_TOKENS = 256
 
@@ -37,7 +38,7 @@ def load_chat(spec: str, options: Mapping[str, str]) -> Chat:
 
     Args:
         spec: ``openai/NAME``, or a local model: named weights, a ``.gguf`` file, or ``ORG/REPO/FILE.gguf`` on the hub.
-        options: ``base_url`` and ``api_key`` for a server, ``threads`` for a local model.
+        options: as for OpenAIChat for a server, ``threads`` for a local model.
 
     Raises:
         UsageError: an option is not known.
@@ -46,16 +47,15 @@ def load_chat(spec: str, options: Mapping[str, str]) -> Chat:
     if spec.startswith("openai/"):
         from otoscope.models.openai import OpenAIChat
 
-        return OpenAIChat(spec.removeprefix("openai/"), options)
-    unknown = [key for key in options if key != "threads"]
-    if unknown:
-        raise UsageError(f"{spec}: no option {unknown[0]!r} for a local model; there is threads")
-    return _load_llama(spec, options.get("threads", ""))
+        # A cascade hands on all its options, and threads are for its speech recognition.
+        return OpenAIChat(spec.removeprefix("openai/"), {key: options[key] for key in options if key != "threads"})
+    check_options(spec, options, ("threads",))
+    return _load_llama(spec, read_count(spec, options, "threads", local_threads()))
 
 
 @functools.cache
-def _load_llama(spec: str, threads: str) -> Chat:
+def _load_llama(spec: str, threads: int) -> Chat:
     """A cascade and a judge that name the same weights share one copy in memory."""
     from otoscope.models.llama import LlamaChat
 
-    return LlamaChat(spec, int(threads) if threads else None)
+    return LlamaChat(spec, threads)

@@ -1,81 +1,133 @@
 """A model in a process of its own: JSON lines over its standard input and output (docs/worker-protocol.md)."""
 
 import collections
+import contextlib
 import json
+import os
 import queue
 import shlex
+import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from otoscope.audio import Intake, to_wav
-from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
+from otoscope.errors import ModelCallError, ModelLoadingError
 from otoscope.models.protocol import Reply, Request
+from otoscope.models.remote import check_options, clean_text, read_object, read_seconds
+from otoscope.records import dump_json
 
 PROTOCOL = 1
 TIMEOUT_SECONDS = 600.0
-ATTEMPTS = 2
-"""How often a batch is given to a worker; a batch that kills two workers is an error."""
+GRACE_SECONDS = 5.0
+"""How long a worker may take to end after its standard input has ended, before it is killed."""
+LONGEST_LINE = 1 << 24
+"""Characters; a worker that never ends its line must not fill the memory."""
+OUT_OF_MEMORY = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 class CommandModel:
-    """Runs a worker program and asks it batch by batch; a worker that dies is started again.
+    """Runs a worker program and asks it batch by batch; a worker that dies, hangs or breaks the protocol is replaced.
+
+    The requests it left unanswered are then asked one at a time, so that one bad request costs only itself.
 
     Args:
         command: the program and its arguments, as in a shell.
-        options: ``timeout`` in seconds for the start and for each batch.
+        options: ``timeout`` in seconds for each reply, ``start_timeout`` in seconds for the hello.
 
     Raises:
+        UsageError: an option is not known, or not a number.
         ModelLoadingError: the worker does not start or does not say hello.
     """
 
     concurrency = 1
 
     def __init__(self, command: str, options: Mapping[str, str]) -> None:
-        unknown = [key for key in options if key != "timeout"]
-        if unknown:
-            raise UsageError(f"cmd/{command}: no option {unknown[0]!r}; there is timeout")
+        model = f"cmd/{command}"
+        check_options(model, options, ("timeout", "start_timeout"))
         self._arguments = shlex.split(command)
-        self._timeout = float(options.get("timeout", TIMEOUT_SECONDS))
-        self._worker = _Worker(self._arguments, self._timeout)
-        hello = self._worker.hello
-        self.id = f"cmd/{hello.get('id', command)}"
-        self.settings: Mapping[str, Any] = {"command": command, "revision": str(hello.get("revision", ""))}
-        self.intake = Intake(int(hello.get("rate", 16_000)), int(hello.get("clips", 1)), hello.get("longest"))
-        self.batch = int(hello.get("batch", 1))
+        self._timeout = read_seconds(model, options, "timeout", TIMEOUT_SECONDS)
+        self._start_timeout = read_seconds(model, options, "start_timeout", TIMEOUT_SECONDS)
+        self._start()
+        self._hello = self._worker.hello
+        self.id = f"cmd/{self._hello.id or command}"
+        self.settings: Mapping[str, Any] = {"command": command, **self._hello.settings}
+        self.intake = self._hello.intake
+        self.batch = self._hello.batch
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
-        """Ask the worker; if it dies, ask a new one once more.
+        """Ask the worker, never more than its batch at once, and no request more than twice.
 
         Raises:
-            ModelCallError: the worker died, hung or wrote something else than replies, twice.
+            ModelLoadingError: a worker had to be replaced and the new one does not start.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return self._worker.ask(requests)
-            except ModelCallError:
-                self._worker.stop()
-                if attempt == ATTEMPTS:
-                    self._restart()
-                    raise
-                self._restart()
-        raise AssertionError("unreachable: the loop returns or raises")
+        replies: dict[int, Reply] = {}
+        for start in range(0, len(requests), self.batch):
+            self._ask(dict(enumerate(requests[start : start + self.batch], start)), replies)
+        for position, request in enumerate(requests):
+            if position not in replies:
+                failure = self._ask({position: request}, replies)
+                replies.setdefault(position, Reply(error=failure))
+        return [replies[position] for position in range(len(requests))]
 
-    def _restart(self) -> None:
-        self._worker = _Worker(self._arguments, self._timeout)
+    def _ask(self, requests: Mapping[int, Request], replies: dict[int, Reply]) -> str:
+        """Add the replies to ``requests`` as they come; return why one is missing, or an empty string."""
+        if self._worker.ended:
+            self._replace()
+        try:
+            for position, reply in self._worker.ask(requests, self._timeout):
+                replies[position] = reply  # noqa: PERF403 - what came before a failure stays
+        except ModelCallError as error:
+            self._worker.stop(grace=0)
+            return str(error)
+        return ""
+
+    def _replace(self) -> None:
+        self._stop()
+        self._start()
+        if self._worker.hello != self._hello:
+            self._stop()
+            raise ModelLoadingError(
+                f"cmd: {shlex.join(self._arguments)}: the worker came back as another model; its hello was "
+                f"{self._hello} and is {self._worker.hello}; run the same command again to go on with the new one"
+            )
+
+    def _start(self) -> None:
+        self._worker = _Worker(self._arguments, self._start_timeout)
+        self._stop = weakref.finalize(self, self._worker.stop)  # also called when the interpreter ends
+
+
+@dataclass(frozen=True, slots=True)
+class _Hello:
+    """What a worker says of itself.
+
+    Attributes:
+        id: names the model; the command does if it is empty.
+        settings: everything but the batch, whatever the fields: it is part of the key of each answer.
+        intake: what audio the model takes.
+        batch: most requests at once.
+    """
+
+    id: str
+    settings: Mapping[str, Any]
+    intake: Intake
+    batch: int
 
 
 class _Worker:
-    """One child process, the lines it writes, and the last lines of its standard error."""
+    """One child process. Three threads own its three streams, so that nothing it does or omits can block the host."""
 
     def __init__(self, arguments: Sequence[str], timeout: float) -> None:
-        self._name = shlex.join(arguments)
-        self._timeout = timeout
-        self._lines: queue.Queue[str | None] = queue.Queue()
+        name = shlex.join(arguments)
+        self._outbox: queue.Queue[str | None] = queue.Queue()
+        self._inbox: queue.Queue[str | None] = queue.Queue()
         self._complaints: collections.deque[str] = collections.deque(maxlen=5)
+        self._asked = 0
         try:
             self._process = subprocess.Popen(
                 arguments,
@@ -85,94 +137,133 @@ class _Worker:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
+                # A group of its own: a wrapper such as `conda run` is killed with its child, and Ctrl-C comes to us.
+                start_new_session=True,
             )
         except OSError as error:
-            raise ModelLoadingError(f"cmd: cannot start {self._name}: {error.strerror}") from error
+            raise ModelLoadingError(f"cmd: cannot start {name}: {error.strerror}") from error
         self._threads = [
-            _start(self._read_lines, self._process.stdout),
-            _start(self._read_complaints, self._process.stderr),
+            _start(self._send, self._process.stdin),
+            _start(self._receive, self._process.stdout),
+            _start(self._listen, self._process.stderr),
         ]
         try:
-            self.hello = self._read()
-            if self.hello.get("type") != "hello" or self.hello.get("protocol") != PROTOCOL:
-                raise ModelCallError(f"its first line must be a hello of protocol {PROTOCOL}, not {self.hello}")
+            self.hello = _read_hello(self._read(timeout))
         except ModelCallError as error:
-            self.stop()
-            raise ModelLoadingError(f"cmd: {self._name}: {error}") from error
+            self.stop(grace=0)
+            raise ModelLoadingError(f"cmd: {name}: {error}") from error
 
-    def ask(self, requests: Sequence[Request]) -> list[Reply]:
-        """Send one batch and return its replies, in order."""
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
+
+    def ask(self, requests: Mapping[int, Request], timeout: float) -> Iterator[tuple[int, Reply]]:
+        """Send one batch and yield each reply as it comes, with the key of its request.
+
+        Raises:
+            ModelCallError: the worker ended, was silent for ``timeout`` seconds, or wrote something else.
+        """
+        # No two requests of a worker share an id: a reply that comes twice is not taken for the reply to another.
+        waiting = dict(enumerate(requests, self._asked))
+        self._asked += len(waiting)
         with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
-            rows = [_to_row(number, request, Path(folder)) for number, request in enumerate(requests)]
-            self._write({"type": "batch", "requests": rows})
-            replies: dict[int, Reply] = {}
-            while len(replies) < len(rows):
-                row = self._read()
+            rows = [_to_row(number, requests[key], Path(folder)) for number, key in waiting.items()]
+            self._outbox.put(json.dumps({"type": "batch", "requests": rows}) + "\n")
+            while waiting:
+                row = self._read(timeout)
                 number = row.get("id")
-                if row.get("type") != "reply" or number not in range(len(rows)) or number in replies:
-                    raise ModelCallError(f"the worker wrote no reply to a request of this batch: {row}")
-                replies[number] = _to_reply(row)
-            return [replies[number] for number in range(len(rows))]
+                if row.get("type") != "reply" or type(number) is not int or number not in waiting:
+                    raise ModelCallError(self._explain(f"the worker wrote no reply to a waiting request: {row}"))
+                yield waiting.pop(number), _to_reply(row)
 
-    def stop(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.wait()
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """End its standard input, wait ``grace`` seconds for the process to end, then kill it and its children."""
+        self._outbox.put(None)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace)
+        if not self.ended:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._join()
+
+    def _join(self) -> None:
         for thread in self._threads:
-            thread.join()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                try:
-                    stream.close()
-                except BrokenPipeError:
-                    continue  # what was not read by the dead worker is lost, as it should be
+            thread.join(GRACE_SECONDS)  # not for ever: a process that left the group may still hold a stream
 
-    def _write(self, message: Mapping[str, Any]) -> None:
-        stdin = self._process.stdin
-        if stdin is None:
-            raise ModelCallError("the worker has no standard input")
+    def _read(self, timeout: float) -> dict[str, Any]:
         try:
-            stdin.write(json.dumps(message, ensure_ascii=False) + "\n")
-            stdin.flush()
-        except BrokenPipeError:
-            raise ModelCallError(self._death()) from None
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            line = self._lines.get(timeout=self._timeout)
+            line = self._inbox.get(timeout=timeout)
         except queue.Empty:
-            raise ModelCallError(f"the worker wrote nothing for {self._timeout:g} s") from None
+            raise ModelCallError(self._explain(f"the worker wrote nothing for {timeout:g} s")) from None
         if line is None:
-            raise ModelCallError(self._death())
+            raise ModelCallError(self._explain(self._describe_end()))
         try:
-            message = json.loads(line)
-        except json.JSONDecodeError:
-            raise ModelCallError(f"the worker wrote a line that is not JSON: {line.strip()[:200]!r}") from None
-        if not isinstance(message, dict):
-            raise ModelCallError(f"the worker wrote a line that is not an object: {line.strip()[:200]!r}")
-        return message
+            return read_object(line, "a line of the worker's standard output")
+        except ModelCallError as error:
+            raise ModelCallError(self._explain(str(error))) from None
 
-    def _death(self) -> str:
-        status = self._process.wait()
-        for thread in self._threads:
-            thread.join()
-        said = " | ".join(self._complaints) or "nothing"
-        return f"the worker ended with status {status}; its standard error said: {said}"
+    def _describe_end(self) -> str:
+        try:
+            status = self._process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "the worker closed its standard output"
+        self._threads[-1].join(GRACE_SECONDS)  # for the last words
+        hint = ", as happens when memory runs out" if status in OUT_OF_MEMORY else ""
+        return f"the worker ended with status {status}{hint}"
 
-    def _read_lines(self, stream: IO[str]) -> None:
-        for line in stream:
-            self._lines.put(line)
-        self._lines.put(None)
+    def _explain(self, failure: str) -> str:
+        said = " | ".join(self._complaints)
+        return clean_text(f"{failure}; its standard error said: {said}" if said else failure)
 
-    def _read_complaints(self, stream: IO[str]) -> None:
-        for line in stream:
-            self._complaints.append(line.rstrip())
+    def _send(self, stream: IO[str]) -> None:
+        # A worker that has gone breaks the pipe, when it is written to and again when it is closed.
+        with contextlib.suppress(BrokenPipeError), stream:
+            for line in iter(self._outbox.get, None):
+                stream.write(line)
+                stream.flush()
+
+    def _receive(self, stream: IO[str]) -> None:
+        with stream:
+            for line in _lines(stream):
+                self._inbox.put(line)
+        self._inbox.put(None)
+
+    def _listen(self, stream: IO[str]) -> None:
+        with stream:
+            for line in _lines(stream):
+                if line.strip():
+                    self._complaints.append(line.strip()[:500])
 
 
-def _start(function: Any, stream: IO[str] | None) -> threading.Thread:
+def _start(function: Callable[[IO[str]], None], stream: IO[str] | None) -> threading.Thread:
     thread = threading.Thread(target=function, args=(stream,), daemon=True)
     thread.start()
     return thread
+
+
+def _lines(stream: IO[str]) -> Iterator[str]:
+    while line := stream.readline(LONGEST_LINE):
+        yield line
+
+
+def _read_hello(row: Mapping[str, Any]) -> _Hello:
+    if row.get("type") != "hello" or row.get("protocol") != PROTOCOL:
+        raise ModelCallError(f"the worker's first line is no hello of protocol {PROTOCOL}: {row}")
+    settings = {name: row[name] for name in row if name not in ("type", "protocol", "batch") and row[name] is not None}
+    try:
+        dump_json(settings).encode()
+    except ValueError:
+        raise ModelCallError(f"the worker's hello holds NaN, infinity or broken text: {row}") from None
+    name, longest = row.get("id", ""), row.get("longest")
+    rate, clips, batch = (row.get(field, default) for field, default in (("rate", 16_000), ("clips", 1), ("batch", 1)))
+    if not isinstance(name, str):
+        raise ModelCallError(f"the id in the worker's hello is not text: {row}")
+    if not all(type(number) is int and number > 0 for number in (rate, clips, batch)):
+        raise ModelCallError(f"rate, clips or batch in the worker's hello is not a whole number above 0: {row}")
+    if longest is not None and not (type(longest) in (int, float) and longest > 0):
+        raise ModelCallError(f"longest in the worker's hello is not a number of seconds above 0: {row}")
+    return _Hello(name, settings, Intake(rate, clips, longest), batch)
 
 
 def _to_row(number: int, request: Request, folder: Path) -> dict[str, Any]:
@@ -185,8 +276,7 @@ def _to_row(number: int, request: Request, folder: Path) -> dict[str, Any]:
 
 
 def _to_reply(row: Mapping[str, Any]) -> Reply:
-    if "error" in row:
-        return Reply(error=str(row["error"]))
-    if not isinstance(row.get("answer"), str):
-        raise ModelCallError(f"the worker's reply has neither an answer nor an error: {dict(row)}")
-    return Reply(row["answer"])
+    answer, error = row.get("answer"), row.get("error")
+    if isinstance(answer, str) and not error:
+        return Reply(clean_text(answer))
+    return Reply(error=clean_text(str(error or f"the worker's reply has no answer and no error: {dict(row)}")))

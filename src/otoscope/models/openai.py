@@ -1,13 +1,16 @@
 """Any server that speaks the OpenAI chat API, through the official client."""
 
 import base64
+import os
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from otoscope.audio import Audio, Intake, to_wav
-from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
+from otoscope.errors import ModelCallError, ModelLoadingError
 from otoscope.models.chat import MAX_TOKENS
 from otoscope.models.protocol import Reply, Request
+from otoscope.models.remote import check_options, clean_text, read_count, read_object, read_seconds
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
 CONCURRENCY = 8
 RETRIES = 5
 TIMEOUT_SECONDS = 120.0
-OPTIONS = ("api_key", "base_url", "concurrency", "longest", "max_tokens", "retries", "timeout")
+CHAT_OPTIONS = ("api_key", "base_url", "concurrency", "max_tokens", "retries", "timeout")
+OPTIONS = (*CHAT_OPTIONS, "longest")
 
 
 class OpenAIModel:
@@ -27,27 +31,26 @@ class OpenAIModel:
     Args:
         name: the model's name at the server.
         options: ``base_url`` and ``api_key`` (or OPENAI_BASE_URL and OPENAI_API_KEY), ``concurrency``, ``timeout`` in
-            seconds, ``retries``, ``max_tokens``, ``longest`` clip in seconds.
+            seconds for one try, ``retries`` after the first try, ``max_tokens``, ``longest`` clip in seconds.
 
     Raises:
+        UsageError: an option is not known, or not a number.
         ModelLoadingError: the client is not installed, or there is no key.
     """
 
     batch = 1
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
-        unknown = [key for key in options if key not in OPTIONS]
-        if unknown:
-            raise UsageError(f"openai/{name}: no option {unknown[0]!r}; there are {', '.join(OPTIONS)}")
         self.id = f"openai/{name}"
-        self.concurrency = int(options.get("concurrency", CONCURRENCY))
-        longest = options.get("longest")
-        self.intake = Intake(clips=9, longest=float(longest) if longest else None)
-        self._name = name
-        self._max_tokens = int(options.get("max_tokens", str(MAX_TOKENS)))
-        self._client = _client(self.id, options)
-        server = str(self._client.base_url)
-        self.settings: Mapping[str, Any] = {"server": server, "max_tokens": self._max_tokens, "temperature": 0}
+        check_options(self.id, options, OPTIONS)
+        self._server = _Server(name, options)
+        self.concurrency = self._server.concurrency
+        self.settings: Mapping[str, Any] = self._server.settings
+        longest = None
+        if "longest" in options:
+            longest = read_seconds(self.id, options, "longest", 0)
+            self.settings = {**self.settings, "longest": longest}
+        self.intake = Intake(clips=9, longest=longest)
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer each request by one call."""
@@ -56,8 +59,7 @@ class OpenAIModel:
     def _answer(self, request: Request) -> Reply:
         content = [*map(_audio_part, request.audios), {"type": "text", "text": request.prompt}]
         try:
-            messages = [{"role": "user", "content": content}]
-            return _complete(self._client, self._name, messages, self._max_tokens)
+            return self._server.complete([{"role": "user", "content": content}])
         except ModelCallError as error:
             return Reply(error=str(error))
 
@@ -67,20 +69,19 @@ class OpenAIChat:
 
     Args:
         name: the model's name at the server.
-        options: as for OpenAIModel.
+        options: as for OpenAIModel, without ``longest``.
+
+    Raises:
+        UsageError: an option is not known, or not a number.
+        ModelLoadingError: the client is not installed, or there is no key.
     """
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         self.id = f"openai/{name}"
-        self.concurrency = int(options.get("concurrency", CONCURRENCY))
-        self._name = name
-        self._client = _client(self.id, options)
-        self.settings: Mapping[str, Any] = {
-            "llm": self.id,
-            "server": str(self._client.base_url),
-            "max_tokens": MAX_TOKENS,
-            "temperature": 0,
-        }
+        check_options(self.id, options, CHAT_OPTIONS)
+        self._server = _Server(name, options)
+        self.concurrency = self._server.concurrency
+        self.settings: Mapping[str, Any] = {"llm": self.id, **self._server.settings}
 
     def chat(self, system: str, user: str) -> str:
         """Return the answer to ``user`` under the standing instructions ``system``.
@@ -89,27 +90,76 @@ class OpenAIChat:
             ModelCallError: the server gave none.
         """
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        return _complete(self._client, self._name, messages, MAX_TOKENS).answer
+        return self._server.complete(messages).answer
 
 
-def _client(model: str, options: Mapping[str, str]) -> "OpenAI":
-    try:
+class _Server:
+    """One model at a server, and how it is called."""
+
+    def __init__(self, name: str, options: Mapping[str, str]) -> None:
+        model = f"openai/{name}"
+        self._name = name
+        self._max_tokens = read_count(model, options, "max_tokens", MAX_TOKENS)
+        self._timeout = read_seconds(model, options, "timeout", TIMEOUT_SECONDS)
+        self._retries = read_count(model, options, "retries", RETRIES, least=0)
+        self.concurrency = read_count(model, options, "concurrency", CONCURRENCY)
+        self._client = self._connect(options)
+        weakref.finalize(self, self._client.close)
+        self.settings = {"server": str(self._client.base_url), "max_tokens": self._max_tokens, "temperature": 0}
+
+    def complete(self, messages: Any) -> Reply:
+        """Return the model's answer to ``messages``.
+
+        Raises:
+            ModelCallError: the last try failed too, or what came holds no answer.
+        """
         import openai
-    except ImportError:
-        raise ModelLoadingError(f"{model}: needs the client: pip install 'otoscope[openai]'") from None
-    # A local server asks for no key, but the client insists on one.
-    key = options.get("api_key") or ("none" if "base_url" in options else None)
-    try:
-        return openai.OpenAI(
-            api_key=key,
-            base_url=options.get("base_url"),
-            max_retries=int(options.get("retries", RETRIES)),
-            timeout=float(options.get("timeout", TIMEOUT_SECONDS)),
-        )
-    except openai.OpenAIError as error:
-        raise ModelLoadingError(
-            f"{model}: {error}; set OPENAI_API_KEY or give -M api_key=... -M base_url=..."
-        ) from error
+
+        try:
+            response = self._client.chat.completions.with_raw_response.create(
+                model=self._name,
+                messages=messages,
+                max_tokens=self._max_tokens,
+                temperature=0,
+            )
+        except openai.APIStatusError as error:
+            raise ModelCallError(f"HTTP {error.status_code}: {error.response.text.strip()[:500]}") from error
+        except openai.APITimeoutError as error:
+            raise ModelCallError(f"no reply within {self._timeout:g} s; -M timeout=... changes that") from error
+        except openai.OpenAIError as error:
+            cause = f" ({error.__cause__})" if error.__cause__ else ""
+            raise ModelCallError(clean_text(f"{type(error).__name__}: {error}{cause}")) from error
+        return _read_completion(response.content)
+
+    def _connect(self, options: Mapping[str, str]) -> "OpenAI":
+        try:
+            import openai
+        except ImportError:
+            raise ModelLoadingError(f"openai/{self._name}: needs the client: pip install 'otoscope[openai]'") from None
+        key = options.get("api_key") or os.environ.get("OPENAI_API_KEY")
+        if not key and ("base_url" in options or "OPENAI_BASE_URL" in os.environ):
+            key = "none"  # a local server asks for no key, but the client insists on one
+        try:
+            return openai.OpenAI(
+                api_key=key,
+                base_url=options.get("base_url"),
+                max_retries=self._retries,
+                timeout=self._timeout,
+                http_client=openai.DefaultHttpxClient(event_hooks={"response": [_forbid_vain_retries]}),
+            )
+        except openai.OpenAIError as error:
+            raise ModelLoadingError(
+                f"openai/{self._name}: {error}; set OPENAI_API_KEY, or give -M base_url=... of a server without keys"
+            ) from error
+
+
+def _forbid_vain_retries(response: Any) -> None:
+    """Have the client give up at once where a server says that it lacks a feature.
+
+    llama.cpp answers with status 500 when its model takes no audio, and the client would ask six times.
+    """
+    if response.status_code >= 500 and b"not supported" in response.read():  # noqa: PLR2004 - server errors
+        response.headers["x-should-retry"] = "false"
 
 
 def _audio_part(audio: Audio) -> dict[str, Any]:
@@ -117,24 +167,23 @@ def _audio_part(audio: Audio) -> dict[str, Any]:
     return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
 
-def _complete(client: "OpenAI", name: str, messages: Any, max_tokens: int) -> Reply:
-    import openai
-
+def _read_completion(body: bytes) -> Reply:
+    """Return the answer in a chat completion; the client itself takes any JSON for one."""
+    completion = read_object(body, "the reply")
     try:
-        completion = client.chat.completions.create(
-            model=name,
-            messages=messages,
-            max_tokens=max_tokens,
-            temperature=0,
-        )
-    except openai.APIStatusError as error:
-        raise ModelCallError(f"HTTP {error.status_code}: {error.message}") from error
-    except (openai.OpenAIError, ValueError) as error:  # ValueError: the body is not JSON
-        raise ModelCallError(f"{type(error).__name__}: {error}") from error
-    choices = getattr(completion, "choices", None)
-    answer = getattr(choices[0].message, "content", None) if choices else None
-    if not isinstance(answer, str):
-        raise ModelCallError("the reply holds no message content")
-    usage = completion.usage
-    counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens} if usage else {}
-    return Reply(answer, usage=counts)
+        choice = completion["choices"][0]
+        finish, message = choice.get("finish_reason"), choice["message"]
+        answer = message.get("content") or message.get("refusal") or message.get("content")
+    except (LookupError, TypeError, AttributeError):
+        raise ModelCallError(f"the reply is not a chat completion: {body[:200]!r}") from None
+    if not isinstance(answer, str) or (not answer and finish != "stop"):
+        hint = "; raise -M max_tokens=..." if finish == "length" else ""
+        raise ModelCallError(f"the reply holds no text, it finished by {finish!r}{hint}")
+    return Reply(clean_text(answer), usage=_read_usage(completion.get("usage")))
+
+
+def _read_usage(usage: Any) -> dict[str, float]:
+    if not isinstance(usage, dict):
+        return {}
+    counts = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
+    return {name: count for name, count in counts.items() if isinstance(count, int)}

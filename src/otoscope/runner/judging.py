@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from otoscope.judges.judge import Judge, JudgedKind
+from otoscope.judges.judge import Judge
+from otoscope.judges.llm import JudgedKind
 from otoscope.judges.question import Question
 from otoscope.records import Judgement
 from otoscope.runner.log import Log

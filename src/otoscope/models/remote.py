@@ -1,0 +1,69 @@
+"""What models outside this process share: options that are numbers, and text that came over a wire."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from otoscope.errors import ModelCallError, UsageError
+
+
+def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) -> None:
+    """Refuse options that ``model`` does not take.
+
+    Raises:
+        UsageError: an option is not among ``known``.
+    """
+    unknown = [key for key in options if key not in known]
+    if unknown:
+        raise UsageError(f"{model}: no option {unknown[0]!r}; there are {', '.join(known)}")
+
+
+def read_seconds(model: str, options: Mapping[str, str], name: str, default: float) -> float:
+    """Return an option that is a time in seconds, above 0.
+
+    Raises:
+        UsageError: it is not.
+    """
+    try:
+        value = float(options.get(name, default))
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise UsageError(f"{model}: {name}={options[name]} is not a number of seconds above 0")
+    return value
+
+
+def read_count(model: str, options: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
+    """Return an option that is a whole number of at least ``least``.
+
+    Raises:
+        UsageError: it is not.
+    """
+    try:
+        value = int(options.get(name, default))
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise UsageError(f"{model}: {name}={options[name]} is not a whole number of at least {least}")
+    return value
+
+
+def read_object(text: str | bytes, what: str) -> dict[str, Any]:
+    """Return the JSON object in ``text``.
+
+    Raises:
+        ModelCallError: there is none; the message begins with ``what`` and quotes the beginning of the text.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # RecursionError: thousands of open brackets
+        value = None
+    if not isinstance(value, dict):
+        raise ModelCallError(f"{what} is not a JSON object: {text[:200]!r}")
+    return value
+
+
+def clean_text(text: str) -> str:
+    """Return ``text`` with each half of a broken surrogate pair, which JSON can spell and UTF-8 cannot, as U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
