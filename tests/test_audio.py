@@ -94,13 +94,13 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_bad_clip_is_named_with_its_reason(name: str) -> None:
     data, error = HOSTILE[name]
-    with pytest.raises(error, match="clip-7") as caught:
+    with pytest.raises(error, match=r"clip-7") as caught:
         read_audio(data, "clip-7")
     assert caught.value.reason == error.reason != "audio"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingAudioError, match="gone.wav"):
+    with pytest.raises(MissingAudioError, match=r"gone\.wav"):
         read_audio(tmp_path / "gone.wav")
 
 
@@ -115,7 +115,7 @@ def test_a_wav_from_a_pipe_with_unknown_size_is_read() -> None:
 def test_m4a_is_read_where_ffmpeg_is(tmp_path: Path) -> None:
     source, target = tmp_path / "a.wav", tmp_path / "a.m4a"
     source.write_bytes(encode("WAV", "PCM_16"))
-    subprocess.run(["ffmpeg", "-v", "error", "-i", source, target], check=True)
+    subprocess.run([shutil.which("ffmpeg") or "", "-v", "error", "-i", source, target], check=True)
     assert read_audio(target).seconds == pytest.approx(0.5, abs=0.1)
 
 
@@ -167,9 +167,10 @@ def test_random_bytes_give_audio_or_a_named_error(data: bytes) -> None:
     try:
         audio = read_audio(data, "fuzz")
     except AudioError as error:
-        assert "fuzz" in str(error)
+        message = str(error)
     else:
-        assert len(audio.samples)
+        message = "fuzz" if len(audio.samples) else ""
+    assert "fuzz" in message
 
 
 def test_wav_bytes_read_back() -> None:

@@ -85,9 +85,10 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
 def test_an_interrupted_run_exits_with_130_and_can_be_continued(make_task: MakeTask, tmp_path: Path) -> None:
     worker, task = tmp_path / "sleeper.py", make_task(10)
     worker.write_text(SLEEPER)
-    arguments = ["run", task, "--model", f"cmd/{sys.executable} {worker}", "--judge", "rules", "-o", tmp_path / "run"]
+    model = f"cmd/{sys.executable} {worker}"
+    arguments = ["run", str(task), "--model", model, "--judge", "rules", "-o", str(tmp_path / "run")]
     log = tmp_path / "run" / "predictions.jsonl"
-    with subprocess.Popen([sys.executable, "-m", "otoscope", *map(str, arguments)], stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-m", "otoscope", *arguments], stderr=subprocess.PIPE) as process:
         while not log.exists() and process.poll() is None:
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGINT)

@@ -20,7 +20,7 @@ def blocks(language: str) -> list[str]:
 def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     return subprocess.run(
-        ["bash", "-e", "-c", script], cwd=folder, capture_output=True, text=True, check=False, env={"PATH": path}
+        ["/bin/bash", "-e", "-c", script], cwd=folder, capture_output=True, text=True, check=False, env={"PATH": path}
     )
 
 

@@ -75,7 +75,7 @@ def test_a_senseless_limit_is_refused(make_task: MakeTask, limit: float) -> None
         count_samples(read_task(make_task(3)), limit)
 
 
-BAD = {
+BAD: dict[str, tuple[dict[str, object], str]] = {
     "no label": ({"audio": "0.wav", "instruction": "?"}, "row 1: label: missing"),
     "no instruction": ({"audio": "0.wav", "label": "a"}, "row 1: instruction: missing"),
     "audio is a number": ({"audio": 3, "instruction": "?", "label": "a"}, "row 1: audio: audio is a path"),
@@ -92,7 +92,7 @@ def test_a_bad_row_is_named(make_task: MakeTask, name: str) -> None:
 def test_an_id_used_twice_is_refused(make_task: MakeTask) -> None:
     row: dict[str, object] = {"id": "a", "audio": "0.wav", "instruction": "?", "label": "a"}
     with pytest.raises(TaskError, match="row 2: id 'a' is used twice"):
-        list(read_samples(rewrite(make_task(1), [row, row])))
+        list(read_samples(rewrite(make_task(1), [row, dict(row)])))
 
 
 def test_a_line_that_is_not_json_is_named(make_task: MakeTask) -> None:

@@ -1,69 +1,143 @@
-"""``otoscope tasks``: list, show and check tasks."""
+"""``otoscope tasks``: list, show and check tasks, and print the taxonomy."""
 
 import json
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from otoscope.cli.options import json_option
 
+if TYPE_CHECKING:
+    from otoscope.task import Task
+
 
 @click.group("tasks")
 def command() -> None:
-    r"""List tasks, show one, or check a task folder.
+    r"""List tasks, show one, check a task folder, or print the taxonomy.
 
     \b
     Examples:
-      otoscope tasks list
-      otoscope tasks show starter/pitch
+      otoscope tasks list starter
+      otoscope tasks list 'speech/**' --core superb
+      otoscope tasks show superb-sv-vox-celeb1-test
       otoscope tasks check my-task
+      otoscope tasks taxonomy
     """
+
+
+def _filters(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose among tasks."""
+    for option in reversed(
+        (
+            click.option(
+                "--core", type=click.Choice(["superb", "hear", "marble", "core"]), help="core: all three sets."
+            ),
+            click.option(
+                "--domain", metavar="DOMAIN", help="A domain or a glob over domains, such as 'music/*pitch*'."
+            ),
+            click.option("--kind", type=click.Choice(["classification", "regression", "sequence"])),
+            click.option("--field", type=click.Choice(["speech", "audio", "music"])),
+            click.option("--license", metavar="GLOB", help="Such as 'cc-by*', or unknown."),
+            click.option(
+                "--max-audio",
+                "max_audios",
+                type=click.IntRange(0),
+                metavar="N",
+                help="Most clips a sample, where known.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
 
 
 @command.command("list")
 @click.argument("names", nargs=-1, metavar="[TASK]...")
+@_filters
 @json_option
-def list_tasks(names: tuple[str, ...], as_json: bool) -> int:
-    """List tasks: all that come with the package, or those that the names stand for."""
-    from otoscope.datasets import count_samples
-    from otoscope.task import SUITES, select_tasks
+def list_tasks(names: tuple[str, ...], as_json: bool, **filters: Any) -> int:
+    """List tasks: the catalogue, or those that the names stand for.
 
-    tasks = select_tasks(names or tuple(SUITES))
+    A name is a suite, a core set, a task id, a domain, a glob over ids or domains, or a path.
+    """
+    from otoscope.task import filter_tasks, select_tasks
+
+    asked = {name: value for name, value in filters.items() if value is not None}
+    selected = select_tasks(names or ("catalogue",))
+    tasks = filter_tasks(selected, **asked)
+    if "max_audios" in asked:
+        unknown = sum(task.audios is None for task in filter_tasks(selected, **{**asked, "max_audios": None}))
+        if unknown:
+            click.echo(f"left out: {unknown} tasks with an unknown number of clips a sample", err=True)
     if as_json:
-        click.echo(
-            json.dumps(
-                [{"id": task.id, "samples": count_samples(task), **_content(task.file)} for task in tasks], indent=1
-            )
-        )
-        return 0
-    for task in tasks:
-        click.echo(
-            f"{task.id:<32} {task.kind:<15} {count_samples(task):>4}  {', '.join(task.metrics):<18}  {task.name}"
-        )
+        click.echo(json.dumps([_entry(task) for task in tasks], ensure_ascii=False, indent=1))
+    else:
+        _print_list(tasks)
     return 0
+
+
+def _print_list(tasks: Sequence["Task"]) -> None:
+    width = max((len(task.id) for task in tasks), default=0)
+    for task in tasks:
+        metrics = ", ".join(task.metrics)
+        corpus = f" ({task.source})" if task.hub_parts else ""
+        click.echo(f"{task.id:<{width}} {task.kind:<15} {_samples(task):>7}  {metrics:<18}  {task.name}{corpus}")
+
+
+def _entry(task: "Task") -> dict[str, Any]:
+    """Return what is known of a task; what is not known is the word ``unknown``."""
+    from otoscope.task import UNKNOWN
+
+    facts = {"license": UNKNOWN, "audios": UNKNOWN, "text_input": UNKNOWN} if task.hub_parts else {}
+    return {"id": task.id, "samples": _samples(task), **facts, **task.content}
+
+
+def _samples(task: "Task") -> int | str:
+    """Return the number of samples; of a dataset on the hub, the one that the published percentages imply."""
+    from otoscope.task import UNKNOWN
+
+    if task.hub_parts:
+        return task.implied_samples or UNKNOWN
+    from otoscope.datasets import count_samples
+
+    return count_samples(task)
 
 
 @command.command("show")
 @click.argument("name", metavar="TASK")
 def show_task(name: str) -> int:
-    """Print all that is known of a task, and its first sample, as JSON."""
-    from otoscope.datasets import read_samples
+    """Print all that is known of a task as JSON: its file, its published results or its first sample."""
     from otoscope.task import select_tasks
 
     for task in select_tasks([name]):
-        first = next(read_samples(task), None)
-        sample = {"instruction": first.instruction, "target": first.target, "clips": len(first.clips)} if first else {}
-        click.echo(
-            json.dumps({**_content(task.file), "id": task.id, "first_sample": sample}, indent=1, ensure_ascii=False)
-        )
+        found = {"published": _published(task)} if task.hub_parts else {"first_sample": _first_sample(task)}
+        click.echo(json.dumps({**_entry(task), **found}, indent=1, ensure_ascii=False))
     return 0
 
 
+def _published(task: "Task") -> dict[str, Any]:
+    from otoscope.published import results_of
+
+    return {**task.published, **results_of(task)}
+
+
+def _first_sample(task: "Task") -> dict[str, Any]:
+    from otoscope.datasets import read_samples
+
+    first = next(read_samples(task), None)
+    return {"instruction": first.instruction, "target": first.target, "clips": len(first.clips)} if first else {}
+
+
 @command.command("check")
-@click.argument("path", metavar="FOLDER", type=click.Path(path_type=Path, exists=True))
+@click.argument("path", metavar="PATH", type=click.Path(path_type=Path, exists=True))
 def check_task(path: Path) -> int:
-    """Check a task or suite folder: the task files, every row, and every clip."""
+    """Check a task or suite, a folder or a file: the task files, every row, and every clip.
+
+    Rows on the hub are not read.
+    """
     from otoscope.audio import read_audio
     from otoscope.datasets import read_samples
     from otoscope.errors import AudioError
@@ -71,6 +145,9 @@ def check_task(path: Path) -> int:
 
     bad = 0
     for task in select_tasks([str(path)]):
+        if task.hub_parts:
+            click.echo(f"{task.id}: the task file is right; its rows are on the hub and were not read")
+            continue
         samples = 0
         for sample in read_samples(task):
             samples += 1
@@ -84,5 +161,30 @@ def check_task(path: Path) -> int:
     return 1 if bad else 0
 
 
-def _content(file: Path) -> dict[str, Any]:
-    return dict(json.loads(file.read_text("utf-8")))
+@command.command("taxonomy")
+@json_option
+def print_taxonomy(as_json: bool) -> int:
+    """Print the domains of the catalogue with the number of tasks.
+
+    Beside each domain stands whether INTERSPEECH has a matching area and EDICS a matching category, by the benchmark's
+    own comparison. A task that stands under two paths counts in both, and once in what the paths share.
+    """
+    from otoscope.task import catalogue, taxonomy
+
+    counts: Counter[str] = Counter()
+    for task in catalogue():
+        levels = {"/".join(path.split("/")[:depth]) for path in task.domain for depth in range(1, 5)}
+        counts.update(levels)
+    if as_json:
+        tree = [
+            {"domain": path, "tasks": counts[path], "matches": list(taxonomy().get(path, ()))}
+            for path in sorted(counts)
+        ]
+        click.echo(json.dumps(tree, ensure_ascii=False, indent=1))
+        return 0
+    for path in sorted(counts):
+        depth = path.count("/")
+        label = f"{'  ' * depth}{path.rpartition('/')[2]}"
+        click.echo(f"{label:<56} {counts[path]:>4}  {', '.join(taxonomy().get(path, ()))}".rstrip())
+    click.echo(f"{len(catalogue())} tasks in {len(taxonomy())} domains")
+    return 0

@@ -61,31 +61,36 @@ class CommandModel:
         self.batch = self._hello.batch
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
-        """Ask the worker, never more than its batch at once, and no request more than twice.
+        """Ask the worker, never more than its batch at once; what it leaves unanswered is asked again, one by one.
+
+        A request is an error when it fails as the first one of a new worker, so none pays for what came before it.
 
         Raises:
             ModelLoadingError: a worker had to be replaced and the new one does not start.
         """
         replies: dict[int, Reply] = {}
         for start in range(0, len(requests), self.batch):
-            self._ask(dict(enumerate(requests[start : start + self.batch], start)), replies)
-        for position, request in enumerate(requests):
-            if position not in replies:
-                failure = self._ask({position: request}, replies)
-                replies.setdefault(position, Reply(error=failure))
+            group = dict(enumerate(requests[start : start + self.batch], start))
+            self._ask(group, replies)
+            for position, request in group.items():
+                while position not in replies:
+                    failure, new = self._ask({position: request}, replies)
+                    if failure and new:
+                        replies[position] = Reply(error=failure)
         return [replies[position] for position in range(len(requests))]
 
-    def _ask(self, requests: Mapping[int, Request], replies: dict[int, Reply]) -> str:
-        """Add the replies to ``requests`` as they come; return why one is missing, or an empty string."""
+    def _ask(self, requests: Mapping[int, Request], replies: dict[int, Reply]) -> tuple[str, bool]:
+        """Add each reply as it comes; return why some are missing, if so, and whether the worker was a new one."""
         if self._worker.ended:
             self._replace()
+        new = self._worker.asked == 0
         try:
             for position, reply in self._worker.ask(requests, self._timeout):
                 replies[position] = reply  # noqa: PERF403 - what came before a failure stays
         except ModelCallError as error:
             self._worker.stop(grace=0)
-            return str(error)
-        return ""
+            return str(error), new
+        return "", new
 
     def _replace(self) -> None:
         self._stop()
@@ -127,7 +132,7 @@ class _Worker:
         self._outbox: queue.Queue[str | None] = queue.Queue()
         self._inbox: queue.Queue[str | None] = queue.Queue()
         self._complaints: collections.deque[str] = collections.deque(maxlen=5)
-        self._asked = 0
+        self.asked = 0
         try:
             self._process = subprocess.Popen(
                 arguments,
@@ -165,8 +170,8 @@ class _Worker:
             ModelCallError: the worker ended, was silent for ``timeout`` seconds, or wrote something else.
         """
         # No two requests of a worker share an id: a reply that comes twice is not taken for the reply to another.
-        waiting = dict(enumerate(requests, self._asked))
-        self._asked += len(waiting)
+        waiting = dict(enumerate(requests, self.asked))
+        self.asked += len(waiting)
         with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
             rows = [_to_row(number, requests[key], Path(folder)) for number, key in waiting.items()]
             self._outbox.put(json.dumps({"type": "batch", "requests": rows}) + "\n")

@@ -119,7 +119,7 @@ def log_mel(samples: "NDArray[np.float32]", bands: int = 80) -> "NDArray[np.floa
 
 @functools.cache
 def _mel_filters(bands: int) -> "NDArray[np.float32]":
-    """Slaney's mel filters for a 400-point transform at 16 kHz, shape (bands, 201): linear to 1 kHz, then logarithmic."""
+    """Slaney's mel filters for 400 points at 16 kHz, shape (bands, 201): linear to 1 kHz, then logarithmic."""
     import numpy as np
 
     knee_hertz, knee_mel, step = 1000.0, 15.0, np.log(6.4) / 27

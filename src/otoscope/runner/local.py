@@ -172,7 +172,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         folder = _Folder(plan.folder)
         before = len(folder.predictions) + len(folder.judgements)
         folder.write_header(_header(plan, counts))
-        _write_json(plan.folder / "tasks.json", [json.loads(task.file.read_text("utf-8")) for task in plan.tasks])
+        _write_json(plan.folder / "tasks.json", [dict(task.content) for task in plan.tasks])
         predictor = Predictor(plan.model, folder.predictions, plan.policy, plan.batch)
         try:
             folder.samples.write_text("")

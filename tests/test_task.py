@@ -1,0 +1,113 @@
+"""Task and suite files of users: what is read, what is refused, and what the message names."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otoscope.errors import TaskError, UnknownNameError
+from otoscope.task import Part, read_suite, read_task, select_tasks, task_from_json, variants
+
+SIX_KEYS = {
+    "name": "SpeakerVerification_VCTK",
+    "description": "",
+    "keywords": "",
+    "metrics": ["accuracy"],
+    "path": "DynamicSuperb/SpeakerVerification_VCTK",
+    "version": "9ab6e1d1b0ce3b0f4d8c1e8b8cf58e3f1b6fa7cd",
+}
+
+
+def _task(folder: Path, **changes: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "task.json"
+    file.write_text(json.dumps({**SIX_KEYS, **changes}), encoding="utf-8")
+    return file
+
+
+def test_six_keys_are_a_task(tmp_path: Path) -> None:
+    task = read_task(_task(tmp_path))
+    assert (task.id, task.kind, task.primary) == ("SpeakerVerification_VCTK", "classification", "accuracy")
+    assert task.hub_parts == (Part(SIX_KEYS["path"], SIX_KEYS["version"]),)  # type: ignore[arg-type]
+    assert variants(task) == [task]
+
+
+def test_sequence_metric_makes_a_sequence_task(tmp_path: Path) -> None:
+    assert read_task(_task(tmp_path, metrics=["wer"])).kind == "sequence"
+
+
+def test_rows_beside_the_file_are_not_on_the_hub(tmp_path: Path) -> None:
+    file = _task(tmp_path, path="data/rows", version="1")
+    (tmp_path / "data" / "rows").mkdir(parents=True)
+    assert read_task(file).hub_parts == ()
+    assert read_task(_task(tmp_path, path="data/missing.jsonl", version="1")).hub_parts == ()
+
+
+def test_variants_survive_json(tmp_path: Path) -> None:
+    parts = [
+        {"path": "org/a-Fold1", "variant": "a"},
+        {"path": "org/a-Fold2", "variant": "a"},
+        {"path": "org/b", "variant": "b"},
+    ]
+    content = {key: value for key, value in SIX_KEYS.items() if key not in ("path", "version")}
+    file = tmp_path / "task.json"
+    file.write_text(json.dumps({**content, "parts": parts}), encoding="utf-8")
+    one, other = variants(read_task(file))
+    assert [part.path for part in one.parts] == ["org/a-Fold1", "org/a-Fold2"]
+    assert other.id == "SpeakerVerification_VCTK/b"
+    again = task_from_json(other.content, file)
+    assert (again, again.hash) == (other, other.hash)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metircs": ["wer"]}, "'metircs'.*did you mean 'metrics'"),
+        ({"metrics": []}, "metrics"),
+        ({"metrics": ["weer"]}, "metrics: 'weer'.*wer"),
+        ({"metrics": ["wer", "wer"]}, "metrics"),
+        ({"version": "main"}, "version: 'main'"),
+        ({"parts": [{"path": "org/x"}]}, "parts: give either path or parts"),
+        ({"path": "", "parts": [{"path": "x"}]}, r"parts\.0\.path"),
+        ({"path": "", "parts": [{"path": "org/x", "version": "abc"}]}, r"parts\.0\.version"),
+        ({"better": {"accuracy": "lower"}}, "better: accuracy"),
+        ({"better": {"wer": "lower"}}, "better: wer"),
+        ({"domain": ["a/b/c/d/e"]}, r"domain\.0"),
+        ({"audios": -1}, "audios"),
+        ({"columns": {"sound": ["x"]}}, "columns"),
+    ],
+)
+def test_wrong_key_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=message):
+        read_task(_task(tmp_path, **changes))
+
+
+def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "task.json").write_text('{"name": "x",\n oops}', encoding="utf-8")
+    with pytest.raises(TaskError, match="line 2"):
+        read_task(tmp_path)
+    with pytest.raises(TaskError, match="no such task file"):
+        read_task(tmp_path / "none.json")
+
+
+def test_suite_wants_distinct_ids(tmp_path: Path) -> None:
+    _task(tmp_path / "a", id="one")
+    _task(tmp_path / "b", id="two")
+    suite = tmp_path / "suite.json"
+    suite.write_text(json.dumps({"tasks": ["a/task.json", "b"]}), encoding="utf-8")
+    assert [task.id for task in read_suite(tmp_path)] == ["one", "two"]
+    assert [task.id for task in select_tasks([str(tmp_path), str(tmp_path / "a")])] == ["one", "two"]
+    _task(tmp_path / "b", id="one")
+    with pytest.raises(TaskError, match="id: 'one' is also the id"):
+        read_suite(suite)
+    suite.write_text("[]", encoding="utf-8")
+    with pytest.raises(TaskError, match="tasks"):
+        read_suite(suite)
+
+
+def test_unknown_name_offers_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="starter/pitch"):
+        select_tasks(["starter/pich"])
+    with pytest.raises(UnknownNameError, match="superb-asr-libri-speech-test-clean"):
+        select_tasks(["superb-asr-librispeech-test-clean"])
