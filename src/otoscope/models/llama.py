@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from otoscope.errors import ModelCallError, ModelLoadingError
 from otoscope.models.chat import MAX_TOKENS
-from otoscope.models.local import find_file, local_threads
+from otoscope.models.local import find_file, local_threads, wait_without_spinning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,6 +47,7 @@ class LlamaChat:
     @functools.cached_property
     def _server(self) -> Any:
         """Loaded at the first question: a finished run asks none."""
+        wait_without_spinning()
         import xllamacpp
 
         params = xllamacpp.CommonParams()

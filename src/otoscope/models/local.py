@@ -17,6 +17,15 @@ def local_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def wait_without_spinning() -> None:
+    """Make OpenMP threads sleep where they wait; call it before the library that brings OpenMP is imported.
+
+    By default they spin, and where another program wants the cores too a small model then takes minutes for an answer.
+    A choice the user made in the environment stays.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 def find_folder(spec: str, files: Sequence[str]) -> tuple[Path, str]:
     """Return the folder with a model's files, and what identifies their content.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from otoscope.audio import Audio
 from otoscope.errors import ModelLoadingError
-from otoscope.models.local import find_folder, local_threads
+from otoscope.models.local import find_folder, local_threads, wait_without_spinning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +60,7 @@ class Whisper:
     @functools.cached_property
     def _model(self) -> Any:
         """Loaded at the first clip: a finished run has none."""
+        wait_without_spinning()
         import ctranslate2
 
         return ctranslate2.models.Whisper(
