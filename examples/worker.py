@@ -4,14 +4,21 @@ It answers from the length of the audio alone, so it is a control as much as an 
 listening? Replace ``answer`` by a call to your model. The protocol is in docs/worker-protocol.md.
 """
 
+from __future__ import annotations
+
 import json
+import os
 import sys
 import wave
+
+# The protocol keeps standard output for itself: whatever else is printed, by any library, goes to standard error.
+OUTPUT = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
 
 
 def seconds(path: str) -> float:
     """Return the duration of a 16-bit WAV file."""
-    with wave.open(path) as file:
+    with wave.open(path, "rb") as file:
         return file.getnframes() / file.getframerate()
 
 
@@ -24,8 +31,8 @@ def answer(audio: list[str], instruction: str) -> str:
 
 def send(message: dict[str, object]) -> None:
     """Write one line and flush it, so that the host sees it at once."""
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+    OUTPUT.write(json.dumps(message) + "\n")
+    OUTPUT.flush()
 
 
 def main() -> None:

@@ -27,11 +27,11 @@ def otoscope(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Comp
 
 
 def test_help_of_every_verb_has_examples() -> None:
-    for verb in ("run", "judge", "score", "report", "tasks", "models", "weights", "doctor"):
+    for verb in ("run", "judge", "score", "report", "tasks", "models", "weights", "doctor", "published", "sure"):
         result = otoscope(verb, "--help")
         assert result.returncode == 0
         assert "Example" in result.stdout
-        assert f"otoscope {verb}" in result.stdout
+        assert f"\n  otoscope {verb}" in result.stdout
 
 
 def test_json_is_one_document_and_nothing_else(make_task: MakeTask, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
 from otoscope.models import DEFAULT_MODEL, Model, Request, load_model
 from otoscope.models.function import FunctionModel
 from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
-from otoscope.task import Task, select_tasks
+from otoscope.task import Task, select_tasks, variants
 
 RUNS = Path("runs")
 
@@ -56,7 +56,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         TaskError: a task is wrong.
     """
     names = [tasks] if isinstance(tasks, str) else list(tasks)
-    chosen = select_tasks(names)
+    chosen = [part for task in select_tasks(names) for part in variants(task)]
     loaded = _model(model, model_options)
     plan = Plan(
         tasks=chosen,

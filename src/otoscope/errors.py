@@ -4,6 +4,7 @@ OtoscopeError
 ├── UsageError                 a name or option the user gave is wrong (exit status 2)
 │   └── UnknownNameError       the name is not known; the nearest ones are offered
 ├── TaskError                  a task, suite or rows file is wrong
+│   └── DataUnavailableError   the rows of one task cannot be had; the others go on
 ├── AudioError                 one clip cannot be used; the others go on
 │   ├── MissingAudioError
 │   ├── UndecodableAudioError
@@ -54,6 +55,10 @@ class UnknownNameError(UsageError):
 
 class TaskError(OtoscopeError, ValueError):
     """A task file, a suite file or a row of samples is wrong."""
+
+
+class DataUnavailableError(TaskError):
+    """The rows of one task cannot be fetched; the other tasks go on."""
 
 
 class AudioError(OtoscopeError):

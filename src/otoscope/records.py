@@ -1,4 +1,4 @@
-"""What passes between stages: Sample, Prediction, Judgement, Score. JSON in and out.
+"""What passes between stages: Sample, Decision, Prediction, Judgement, Score. JSON in and out.
 
 A missing thing is a word, never null, 0 or a dropped row. ``Outcome`` lists the words.
 """
@@ -21,6 +21,8 @@ Expect = Literal["answer", "abstain"]
 Outcome = Literal["ok", "na", "unparsed", "undecided", "error", "abstained", "missing"]
 
 PredictionStatus = Literal["ok", "error", "abstained"]
+GateOutcome = Literal["answer", "abstain", "clarify"]
+"""What a gate says of a request: ask the model, leave it alone, or ask the user which speaker is meant."""
 JudgementStatus = Literal["ok", "na", "unparsed", "undecided", "error"]
 
 
@@ -67,6 +69,40 @@ class Sample:
     cluster: str = ""
     """The source the row was made from (a speaker, a recording, a song); intervals are over clusters."""
     meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a gate said of the audio of one request, and everything it measured to say so."""
+
+    key: str
+    """Digest of the audio and of all that can change the decision."""
+    gate: str
+    outcome: GateOutcome
+    reason: str
+    """``evidence`` where the model may answer, else what is wrong with the audio or which score fell short."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """Finite numbers only; a score that could not be had is absent, and the reason or a flag says so."""
+    flags: tuple[str, ...] = ()
+    """What was noticed and did not decide, such as ``clipped``."""
+    windows: tuple[Mapping[str, float], ...] = ()
+    """Start and end in seconds and the scores of each window of audio longer than one window."""
+    sample: str = ""
+    seconds: float = 0.0
+
+    @property
+    def admit(self) -> bool:
+        """Whether the model is to be asked."""
+        return self.outcome == "answer"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dictionary of JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Self:
+        """Return the decision that ``to_json`` described."""
+        return cls(**{**row, "flags": tuple(row["flags"]), "windows": tuple(row["windows"])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,9 +12,10 @@ from otoscope.judges.llm import JudgedKind
 from otoscope.metrics import Metric
 from otoscope.metrics import metric as find_metric
 from otoscope.records import Outcome, Prediction, Score
+from otoscope.relative import scale
 from otoscope.runner.judging import find_judgement, question_of
 from otoscope.runner.log import Log
-from otoscope.stats import interval
+from otoscope.stats import cluster_code, count_clusters, interval
 from otoscope.task import Task
 
 MISSING: tuple[Outcome, ...] = ("missing", "error", "undecided", "unparsed")
@@ -30,15 +31,94 @@ class Missing(NamedTuple):
     reason: str
 
 
-class _Found(NamedTuple):
-    """What the logs hold of one sample."""
+class Reading(NamedTuple):
+    """What the logs hold of one sample, and what its metrics make of it.
 
+    Attributes:
+        row: the sample's row of ``samples.jsonl``.
+        outcome: its state.
+        said: what the model answered.
+        taken: what metrics take: the answer of a sequence, the verdict of a classification, the value of a regression.
+        statistics: a row of each metric; none unless the outcome is ``ok``.
+        reason: why there is no answer, verdict or value, or why there is this one.
+        judge: who judged, or an empty string.
+        seconds: what the answer took.
+    """
+
+    row: Mapping[str, Any]
     outcome: Outcome
-    answer: str = ""
-    """What metrics take: the raw answer of a sequence, the verdict of a classification, the value of a regression."""
+    said: str = ""
+    taken: str = ""
+    statistics: tuple[tuple[float, ...], ...] = ()
     reason: str = ""
     judge: str = ""
     seconds: float = 0.0
+
+
+class Reader:
+    """Looks up the samples of one task in the logs of a run.
+
+    Args:
+        task: the task.
+        judge: the judge whose judgements count; None where the task is not judged.
+        predictions: the answers.
+        judgements: what judges said of them.
+
+    Attributes:
+        metrics: the task's metrics, the primary one first.
+    """
+
+    def __init__(self, task: Task, judge: Judge | None, predictions: Log, judgements: Log) -> None:
+        self.task = task
+        self._judge = None if task.kind == "sequence" else judge
+        self._predictions = predictions
+        self._judgements = judgements
+        names = (task.primary, *(name for name in task.metrics if name != task.primary))
+        self.metrics = [find_metric(name, kind=task.kind) for name in names]
+
+    def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Reading]:
+        """Yield what became of each row of ``samples.jsonl``."""
+        for row in rows:
+            reading = self._find(row)
+            yield self._measure(reading) if reading.outcome == "ok" else reading
+
+    def _find(self, row: Mapping[str, Any]) -> Reading:
+        logged = self._predictions.get(row["prediction"])
+        if logged is None:
+            return Reading(row, "missing", reason="it was not asked yet; run the same command again")
+        prediction = Prediction.from_json(logged)
+        reading = Reading(
+            row,
+            prediction.status,
+            prediction.answer,
+            prediction.answer,
+            reason=prediction.reason,
+            seconds=prediction.seconds,
+        )
+        if prediction.status != "ok" or self._judge is None:
+            return reading
+        kind: JudgedKind = "classification" if self.task.kind == "classification" else "regression"
+        question = question_of(self.task, row, prediction.answer)
+        judgement = find_judgement(question, kind, self._judge, self._judgements)
+        if judgement is None:
+            return Reading(row, "missing", prediction.answer, reason="it was not judged yet; run the same command again")
+        return reading._replace(
+            outcome=judgement.status,
+            taken=(judgement.verdict if kind == "classification" else judgement.value) or "",
+            reason=judgement.explanation,
+            judge=judgement.judge,
+        )
+
+    def _measure(self, reading: Reading) -> Reading:
+        """Add each metric's row, or tell why a metric cannot take the sample."""
+        try:
+            return reading._replace(
+                statistics=tuple(metric.row(reading.row["target"], reading.taken) for metric in self.metrics)
+            )
+        except UnreadableValueError as error:
+            return reading._replace(outcome="na", reason=str(error))
+        except MetricError as error:
+            return reading._replace(outcome="error", reason=str(error))
 
 
 @dataclass(slots=True)
@@ -57,90 +137,57 @@ class TaskScores:
 
 
 class TaskScorer:
-    """Takes the rows of one task one by one and scores them.
+    """Takes the samples of one task one by one and scores them.
 
     Args:
-        task: the task.
-        judge: the judge whose judgements count; None where the task is not judged.
-        predictions: the answers.
-        judgements: what judges said of them.
+        reader: looks the samples up.
     """
 
-    def __init__(self, task: Task, judge: Judge | None, predictions: Log, judgements: Log) -> None:
-        self._task = task
-        self._judge = judge
-        self._predictions = predictions
-        self._judgements = judgements
-        names = (task.primary, *(name for name in task.metrics if name != task.primary))
-        self._metrics = [find_metric(name, kind=task.kind) for name in names]
-        self._statistics = [array("d") for _ in names]
-        self._widths = [1] * len(names)
-        self._clusters: list[str] = []
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._task = reader.task
+        self._statistics = [array("d") for _ in reader.metrics]
+        self._widths = [1] * len(reader.metrics)
+        self._clusters = array("Q")
         self._counts: Counter[Outcome] = Counter()
         self._targets: Counter[str] = Counter()
-        self._chances = array("d")
+        self._options: Counter[int] = Counter()
         self._seconds = 0.0
         self._result = TaskScores()
 
     def run(self, rows: Iterable[Mapping[str, Any]], expected: int) -> TaskScores:
         """Return the scores over the task's rows of ``samples.jsonl``; of ``expected`` rows, absent ones are missing."""
-        for row in rows:
-            self._add(row)
+        for reading in self._reader.read(rows):
+            self._add(reading)
         absent = expected - self._counts.total()
         if absent > 0:
             self._counts["missing"] += absent
             reason = f"{absent} samples were not read yet; run the same command again"
             self._result.missing.append(Missing(self._task.id, "", "missing", reason))
-        self._result.scores = [self._score(index) for index in range(len(self._metrics))]
+        self._result.scores = [self._score(index) for index in range(len(self._reader.metrics))]
         return self._result
 
-    def _add(self, row: Mapping[str, Any]) -> None:
-        found = self._find(row)
-        if found.outcome == "ok":
-            found = self._count(row, found)
-        self._counts[found.outcome] += 1
-        self._targets[row["target"]] += 1
-        if row["options"]:
-            self._chances.append(1 / len(row["options"]))
-        self._seconds += found.seconds
-        if found.judge:
-            self._result.judged_by[found.judge] += 1
-        if found.outcome in MISSING:
-            self._result.missing.append(Missing(self._task.id, row["id"], found.outcome, found.reason))
-
-    def _find(self, row: Mapping[str, Any]) -> _Found:
-        logged = self._predictions.get(row["prediction"])
-        if logged is None:
-            return _Found("missing", reason="it was not asked yet; run the same command again")
-        prediction = Prediction.from_json(logged)
-        if prediction.status != "ok" or self._judge is None:
-            return _Found(prediction.status, prediction.answer, prediction.reason, seconds=prediction.seconds)
-        kind: JudgedKind = "classification" if self._task.kind == "classification" else "regression"
-        question = question_of(self._task, row, prediction.answer)
-        judgement = find_judgement(question, kind, self._judge, self._judgements)
-        if judgement is None:
-            return _Found("missing", reason="it was not judged yet; run the same command again")
-        answer = (judgement.verdict if kind == "classification" else judgement.value) or ""
-        return _Found(judgement.status, answer, judgement.explanation, judgement.judge, prediction.seconds)
-
-    def _count(self, row: Mapping[str, Any], found: _Found) -> _Found:
-        """Add a sample's statistics, or tell why a metric cannot take it."""
-        try:
-            statistics = [metric.row(row["target"], found.answer) for metric in self._metrics]
-        except UnreadableValueError as error:
-            return found._replace(outcome="na", reason=str(error))
-        except MetricError as error:
-            return found._replace(outcome="error", reason=str(error))
-        for index, values in enumerate(statistics):
-            self._statistics[index].extend(values)
-            self._widths[index] = len(values)
-        self._clusters.append(row["cluster"])
-        return found
+    def _add(self, reading: Reading) -> None:
+        row = reading.row
+        self._counts[reading.outcome] += 1
+        if self._task.kind == "classification":
+            self._targets[row["target"]] += 1
+            self._options[len(row["options"])] += 1
+        self._seconds += reading.seconds
+        if reading.judge:
+            self._result.judged_by[reading.judge] += 1
+        if reading.outcome in MISSING:
+            self._result.missing.append(Missing(self._task.id, row["id"], reading.outcome, reading.reason))
+        if reading.outcome == "ok":
+            for index, values in enumerate(reading.statistics):
+                self._statistics[index].extend(values)
+                self._widths[index] = len(values)
+            self._clusters.append(cluster_code(row["cluster"]))
 
     def _score(self, index: int) -> Score:
         import numpy as np
 
-        metric = self._metrics[index]
+        metric = self._reader.metrics[index]
         rows = np.array(self._statistics[index], np.float64).reshape(-1, self._widths[index])
         value = metric.value(rows) if len(rows) else None
         found = interval(metric, rows, self._clusters) if value is not None else None
@@ -158,7 +205,7 @@ class TaskScorer:
             n=self._counts.total(),
             counts=dict(self._counts),
             na_rate=na_rate,
-            clusters=len(set(self._clusters)),
+            clusters=count_clusters(self._clusters),
             chance=chance,
             majority=majority,
             seconds=round(self._seconds, 2),
@@ -175,22 +222,18 @@ class TaskScorer:
         n = self._targets.total()
         if self._task.kind != "classification" or self._task.multi_label or not n:
             return None, None
-        chance = sum(self._chances) / n if len(self._chances) == n else None
+        chance = None if self._options[0] else sum(count / size for size, count in sorted(self._options.items())) / n
         return chance, max(self._targets.values()) / n
 
 
 def _scale(value: float | None, metric: Metric, na_rate: float | None) -> float | None:
-    """Scale by the N/A rate r (Dynamic-SUPERB Phase-2, section 5.1); nothing is left of a value at r = 1."""
-    if value is None or na_rate is None or na_rate == 1:
-        return None
-    return value * (1 - na_rate) if metric.better == "higher" else value / (1 - na_rate)
+    return None if value is None or na_rate is None else scale(value, metric.better, na_rate)
 
 
 def summarise(tasks: Iterable[TaskScores]) -> list[dict[str, Any]]:
     """Return the mean of each metric over the tasks of each kind where it is the primary one and defined."""
     values: dict[tuple[str, str, str], list[float]] = {}
-    for task in tasks:
-        score = task.scores[0]
+    for score in (score for task in tasks for score in task.scores[:1]):
         if score.value is not None:
             values.setdefault((score.kind, score.metric, score.better), []).append(score.value)
     return [

@@ -1,7 +1,7 @@
 """A task is a JSON file; a suite is a JSON file that lists tasks. Read, validate, select.
 
-Files of users are validated when they are read. Those of the package are validated by its tests, so that 180 of them can be
-listed at once.
+Files of users are validated when they are read. Those of the package are validated by its tests, so that 180 of them
+can be listed at once.
 """
 
 import difflib
@@ -130,6 +130,7 @@ def read_task(path: Path) -> Task:
     file = path / "task.json" if path.is_dir() else path
     content = _read_json(file, "task file")
     _validate(content, file)
+    _check_version(content, file)
     return _to_task(content, file)
 
 
@@ -157,7 +158,9 @@ def _variant(task: Task, name: str) -> Task:
 
 
 def _on_hub(path: str, file: Path) -> bool:
-    return _HUB_PATH.fullmatch(path) is not None and not (file.parent / path).exists()
+    """Return whether ``path`` is a dataset on the hub, and not a rows file or folder beside the task file."""
+    is_name = _HUB_PATH.fullmatch(path) is not None and not path.endswith((".jsonl", ".csv", ".parquet"))
+    return is_name and not (file.parent / path).exists()
 
 
 def _read_json(file: Path, what: str) -> Any:
@@ -189,11 +192,6 @@ def _validate(content: Any, file: Path) -> None:
         raise TaskError(f"{file}: {where}: {error.message}{_nearest_key(error, content)}")
     if content.get("path") and "parts" in content:
         raise TaskError(f"{file}: parts: give either path or parts")
-    version = content.get("version", "")
-    if version and not _COMMIT.fullmatch(version) and _on_hub(content.get("path", ""), file):
-        raise TaskError(
-            f"{file}: version: {version!r} is no commit of a dataset on the hub; give all 40 hexadecimal digits"
-        )
     for name in content["metrics"]:
         if name not in METRICS:
             near = difflib.get_close_matches(name, METRICS, n=3) or sorted(METRICS)
@@ -203,7 +201,18 @@ def _validate(content: Any, file: Path) -> None:
         raise TaskError(f"{file}: primary_metric: {primary!r} is not among metrics {content['metrics']}")
     for name, better in content.get("better", {}).items():
         if name not in content["metrics"] or METRICS[name].better != better:
-            raise TaskError(f"{file}: better: {name}: not {better!r}; give the direction of each of the metrics or none")
+            raise TaskError(
+                f"{file}: better: {name}: not {better!r}; give the direction of each of the metrics or none"
+            )
+
+
+def _check_version(content: Mapping[str, Any], file: Path) -> None:
+    """A dataset on the hub is named by its commit; the version of rows beside the task file is free."""
+    version = content.get("version", "")
+    if version and not _COMMIT.fullmatch(version) and _on_hub(content.get("path", ""), file):
+        raise TaskError(
+            f"{file}: version: {version!r} is no commit of a dataset on the hub; give all 40 hexadecimal digits"
+        )
 
 
 def _nearest_key(error: Any, content: Any) -> str:
@@ -266,7 +275,7 @@ def _distinct(tasks: Iterable[Task]) -> list[Task]:
     seen: dict[str, Task] = {}
     for task in tasks:
         other = seen.setdefault(task.id, task)
-        if other.file.resolve() != task.file.resolve():
+        if other is not task and other.file.resolve() != task.file.resolve():
             raise TaskError(f"{task.file}: id: {task.id!r} is also the id of {other.file}; give one of them another id")
     return list(seen.values())
 
@@ -280,9 +289,9 @@ def select_tasks(names: Sequence[str]) -> list[Task]:
     """Return the tasks that the names stand for, each once, in order.
 
     Args:
-        names: each a suite of the package, ``catalogue``, a core set (``superb``, ``hear``, ``marble`` or ``core`` for all),
-            the path of a task or suite, a task id or a glob over ids, or a domain of the catalogue or a glob over domains.
-            Domains are compared in small letters, with a dash for everything that is no letter or digit.
+        names: each a suite of the package, ``catalogue``, a core set (``superb``, ``hear``, ``marble`` or ``core`` for
+            all), the path of a task or suite, a task id or a glob over ids, or a domain of the catalogue or a glob over
+            domains. Domains are compared in small letters, with a dash for everything that is no letter or digit.
 
     Raises:
         UnknownNameError: a name stands for nothing.
@@ -314,7 +323,9 @@ def _select(name: str) -> Iterable[Task]:
 def in_domain(task: Task, domain: str) -> bool:
     """Return whether one of the task's domains is ``domain``, lies below it, or fits it if it is a glob."""
     pattern = _slug(domain)
-    return any(fnmatch.fnmatchcase(f"{_slug(path)}/", f"{pattern}{end}") for path in task.domain for end in ("/*", "/", ""))
+    return any(
+        fnmatch.fnmatchcase(f"{_slug(path)}/", f"{pattern}{end}") for path in task.domain for end in ("/*", "/", "")
+    )
 
 
 @functools.cache

@@ -112,7 +112,7 @@ PASSING = {
     "replies in any order": ("hello()\nfor b in batches():\n    for r in b[2:] + b[1::-1]: reply(r)", 1),
     "replies twice": ("hello()\nfor r in requests():\n    reply(r); reply(r, answer='again')", None),
     "replies to the last batch": (
-        "hello()\nfor b in batches():\n    if times('n') == 2: reply({'id': 0}, answer='old')\n    for r in b: reply(r)",
+        "hello()\nfor b in batches():\n    if times('n') == 2: reply({'id': 0})\n    for r in b: reply(r)",
         2,
     ),
     "shouts": ("hello()\nfor r in requests():\n    sys.stderr.write('x' * 10**6 + '\\n'); reply(r)", 1),
@@ -278,6 +278,10 @@ def test_wrong_options_are_refused() -> None:
         load_model("cmd/true", {"time": "3"})
     with pytest.raises(UsageError, match="timeout=soon is not a number of seconds above 0"):
         load_model("cmd/true", {"timeout": "soon"})
+    with pytest.raises(UsageError, match="not a command: No closing quotation"):
+        load_model("cmd/python 'my worker.py")
+    with pytest.raises(UsageError, match="name a program"):
+        load_model("cmd/ ")
 
 
 def test_never_more_than_a_batch_at_once(make_worker: MakeWorker) -> None:

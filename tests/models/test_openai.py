@@ -61,22 +61,22 @@ def test_the_starter_suite_against_a_server_that_hears(tmp_path: Path) -> None:
 
 
 def test_faults_in_any_order_lose_nothing_and_duplicate_nothing(make_task: MakeTask, tmp_path: Path) -> None:
-    task, folder = make_task(60), tmp_path / "run"
+    task, folder = make_task(40), tmp_path / "run"
 
     def script(text: str, times: int) -> Fault:
         return random.Random(f"{text} {times}").choice(FAULTS)
 
     with Loopback(script) as server:
-        options = ("-M", f"base_url={server.url}", "-M", "retries=1", "-M", "timeout=1", "--judge", "rules")
+        options = ("-M", f"base_url={server.url}", "-M", "retries=1", "--judge", "rules")
         arguments = (str(task), "--model", "openai/any", *options, "-o", str(folder))
-        assert run_cli(*arguments).returncode == 1
+        assert run_cli(*arguments, "-M", "timeout=1").returncode == 1
         asked = len(server.calls)
         first = read_lines(folder / "predictions.jsonl")
         keys = {row["id"]: row["prediction"] for row in read_lines(folder / "samples.jsonl")}
         assert sorted(row["key"] for row in first) == sorted(keys.values())
-        assert len(set(keys.values())) == 60
+        assert len(set(keys.values())) == 40
         failed = {row["key"] for row in first if row["status"] == "error"}
-        assert 10 < len(failed) < 50
+        assert 5 < len(failed) < 35
         assert all(row["reason"] and not row["answer"] for row in first if row["key"] in failed)
         assert {call.fault for call in server.calls} == set(FAULTS)
 
@@ -85,9 +85,9 @@ def test_faults_in_any_order_lose_nothing_and_duplicate_nothing(make_task: MakeT
         assert run_cli(*arguments).returncode == 0
         assert len(server.calls) == asked + len(failed)
         second = read_lines(folder / "predictions.jsonl")
-        assert second[:60] == first
-        assert sorted(row["key"] for row in second[60:]) == sorted(failed)
-        assert {row["status"] for row in second[60:]} == {"ok"}
+        assert second[:40] == first
+        assert sorted(row["key"] for row in second[40:]) == sorted(failed)
+        assert {row["status"] for row in second[40:]} == {"ok"}
 
         run_cli(*arguments)
         assert len(server.calls) == asked + len(failed)
@@ -115,7 +115,7 @@ def test_faults_in_any_order_lose_nothing_and_duplicate_nothing(make_task: MakeT
 )
 def test_each_fault_is_an_error_that_says_what_came(fault: Fault, reason: str) -> None:
     with Loopback(lambda _text, times: "" if times else fault) as server:
-        model = connect(server, timeout="1")
+        model = connect(server, timeout="1" if fault == "slow" else "60")
         [reply] = model.answer([make_request()])
         assert reply.answer == ""
         assert reply.error.startswith(reason)
@@ -128,7 +128,8 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 2}
 @pytest.mark.parametrize("fault", ["429", "500", "closed", "half", "slow"])
 def test_a_passing_fault_is_retried(fault: Fault) -> None:
     with Loopback(lambda _text, times: "" if times else fault) as server:
-        assert connect(server, retries="1", timeout="1").answer([make_request()])[0].answer == "What is it? 0.25"
+        model = connect(server, retries="1", timeout="1" if fault == "slow" else "60")
+        assert model.answer([make_request()])[0].answer == "What is it? 0.25"
         assert server.calls == [Call("What is it?", (0.25,), fault), Call("What is it?", (0.25,), "")]
 
 

@@ -1,4 +1,7 @@
-"""Speech to build from, and sets that were built. Pseudo-speech is bursts of harmonics with pauses between them, enough for counts, levels and bytes."""
+"""Speech to build from, and sets that were built.
+
+Pseudo-speech is bursts of harmonics with pauses between them: enough for counts, levels and bytes.
+"""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +29,8 @@ def pseudo_speech(number: int, seconds: float) -> NDArray[np.float64]:
     pitch = rng.uniform(90, 250)
     voiced = np.sum([np.sin(2 * np.pi * pitch * k * time) / k for k in range(1, 12)], axis=0)
     syllables = np.maximum(0, np.sin(2 * np.pi * rng.uniform(1.5, 4) * time))
-    return 0.1 * voiced * syllables + 1e-4 * rng.standard_normal(len(time))
+    samples = 0.1 * voiced * syllables + 1e-4 * rng.standard_normal(len(time))
+    return np.asarray(samples, np.float64)
 
 
 def write_librispeech(folder: Path, speakers: int, each: int, seconds: float = 1.0) -> Path:

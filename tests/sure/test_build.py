@@ -48,7 +48,10 @@ def _clean(built: Built, row: Json) -> np.ndarray[tuple[int], np.dtype[np.float6
 
 
 def test_mini_is_made_of_real_sentences_with_exact_texts() -> None:
-    manifest = {Path(row["file"]).stem: row for row in map(json.loads, (STARTER / "manifest.jsonl").open())}
+    manifest = {
+        Path(row["file"]).stem: row
+        for row in map(json.loads, (STARTER / "manifest.jsonl").read_text("utf-8").splitlines())
+    }
     labels = {row["cluster"]: row["label"] for row in read_rows(STARTER / "transcription-en")}
     rows = [json.loads(line) for line in MINI.read_text("utf-8").splitlines()]
     assert len({standard(row["text"]) for row in rows}) == len(rows) == 20
@@ -170,13 +173,6 @@ def test_what_is_asked(mini: Built) -> None:
     assert len({row["instruction"] for split in SPLITS for row in mini.rows(split)}) == 3
 
 
-def test_a_way_to_abstain_can_be_offered(mini: Built, tmp_path: Path) -> None:
-    offered = build_mini(tmp_path / "offered", Settings("mini", self_abstain=True))
-    assert all("UNSUPPORTED" in row["instruction"] for row in offered.rows("test"))
-    assert not any("UNSUPPORTED" in row["instruction"] for row in mini.rows("test"))
-    assert _hashes(offered) == _hashes(mini)
-
-
 def test_babble_holds_its_voices(mini: Built) -> None:
     """The mixture is rebuilt here from the clean rows."""
     row = _of_family(mini, "babble-2")[0]
@@ -191,11 +187,17 @@ def test_babble_holds_its_voices(mini: Built) -> None:
     assert row["cluster"] not in row["constituents"]
 
 
-def test_no_speed_and_padding(mini: Built, tmp_path: Path) -> None:
-    plain = build_mini(tmp_path / "plain", Settings("mini", speed=False, fit="pad"))
+def test_groups_without_speed_with_padding_and_a_way_to_abstain(mini: Built, tmp_path: Path) -> None:
+    plain = build_mini(
+        tmp_path / "plain", Settings("mini", babble="disjoint", speed=False, fit="pad", self_abstain=True)
+    )
     before, after = _hashes(mini), _hashes(plain)
     assert {name.rpartition("/")[2] for name in before if before[name] != after[name]} == {"babble-2", "babble-4"}
+    assert len(after) == 320
+    assert all("UNSUPPORTED" in row["instruction"] for row in plain.rows("test"))
+    assert not any("UNSUPPORTED" in row["instruction"] for row in mini.rows("test"))
     assert {factor for row in _of_family(plain, "babble-4") for factor in row["speeds"]} == {1}
+    assert Counter(row["group"] for row in plain.rows("train")) == {"train-1": 80, "train-2": 80}
 
 
 def test_core_has_its_published_counts_and_names_what_leaks(tmp_path: Path) -> None:
@@ -216,15 +218,6 @@ def test_core_has_its_published_counts_and_names_what_leaks(tmp_path: Path) -> N
     assert all(name in text for name in datasheet["leaking"])
     assert datasheet["licenses"] == {"not stated": 40}
 
-    screened = Settings("core", "B", screen=True)
-    build_set(utterances, screened, tmp_path / "screened")
-    assert [len(read_rows(tmp_path / "screened" / split)) for split in SPLITS] == [314, 154, 154]
-
-
-def test_groups_are_named_in_the_rows(tmp_path: Path) -> None:
-    built = build_mini(tmp_path / "set", Settings("mini", babble="disjoint"))
-    assert Counter(row["group"] for row in built.rows("train")) == {"train-1": 80, "train-2": 80}
-
 
 def test_clips_of_a_folder(tmp_path: Path) -> None:
     clips = tmp_path / "clips" / "deep"
@@ -240,7 +233,7 @@ def test_clips_of_a_folder(tmp_path: Path) -> None:
     soundfile.write(clips / "short.wav", np.zeros(8000), 8000)
     with pytest.raises(TaskError, match=r"short\.wav: silent"):
         build_mini(tmp_path / "other", extra=[clip_family("music", tmp_path / "clips")])
-    with pytest.raises(UsageError, match="--music .* no audio files"):
+    with pytest.raises(UsageError, match=r"--music .* no audio files"):
         clip_family("music", tmp_path / "set" / "test" / "audio" / "none")
 
 
@@ -307,3 +300,11 @@ def test_a_source_that_is_too_short(tmp_path: Path) -> None:
     (tmp_path / "m.jsonl").write_text('{"audio": "a.wav", "text": "hi"}\n')
     with pytest.raises(TaskError, match=r"a\.wav: 0\.99 s; a source has at least 1 s"):
         load(read_utterances(tmp_path / "m.jsonl")[0])
+
+
+def test_an_expectation_that_is_no_such_word(mini: Built, tmp_path: Path) -> None:
+    shutil.copy(mini.folder / "dev" / "task.json", tmp_path)
+    row = {**mini.rows("dev")[0], "expect": "refuse"}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(TaskError, match=r"row 1: expect: 'refuse' is not one of answer, abstain"):
+        list(read_samples(read_task(tmp_path)))

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import signal
@@ -41,16 +41,16 @@ def test_brown_noise_is_flat_below_20_hz() -> None:
 
 
 def test_speech_shaped_noise_has_the_spectrum_of_the_speech() -> None:
-    speech = pseudo_speech(3, 10)
-    shaped = noise.speech_shaped(speech, _rng())
-    assert len(shaped) == len(speech)
+    speech = noise.telephone(noise.coloured(20 * RATE, 1, _rng()))
+    shaped = noise.speech_shaped(speech, np.random.default_rng(2))
     assert noise.rms(shaped) == pytest.approx(1)
-    expected, found = (signal.welch(one / noise.rms(one), RATE, nperseg=512)[1] for one in (speech, shaped))
-    loud = expected > expected.max() / 1000
-    assert np.abs(10 * np.log10(found[loud] / expected[loud])).mean() < 1
-    assert np.corrcoef(speech, shaped)[0, 1] == pytest.approx(0, abs=0.05)
+    power = [signal.welch(one / noise.rms(one), RATE, nperseg=512)[1] for one in (speech, shaped)]
+    band = slice(400 * 512 // RATE, 3200 * 512 // RATE)
+    assert np.abs(10 * np.log10(power[1][band] / power[0][band])).max() < 1
+    assert np.corrcoef(speech, shaped)[0, 1] == pytest.approx(0, abs=0.02)
 
 
+@settings(deadline=None)
 @given(snr=st.floats(-10, 40), gain=st.floats(0.05, 1), offset=st.floats(-0.3, 0.3))
 def test_noise_lies_where_it_should(snr: float, gain: float, offset: float) -> None:
     speech = gain * pseudo_speech(5, 2) + offset
@@ -63,7 +63,7 @@ def test_noise_lies_where_it_should(snr: float, gain: float, offset: float) -> N
 def test_pauses_do_not_change_the_active_level() -> None:
     speech = pseudo_speech(6, 3)
     paused = np.concatenate((np.zeros(2 * RATE), speech, 1e-4 * _rng().standard_normal(3 * RATE)))
-    assert _decibels(noise.active_rms(paused) / noise.active_rms(speech)) == pytest.approx(0, abs=0.05)
+    assert _decibels(noise.active_rms(paused) / noise.active_rms(speech)) == pytest.approx(0, abs=0.15)
     assert _decibels(noise.rms(paused) / noise.rms(speech)) < -3
     assert noise.active_rms(np.zeros(RATE)) == 0
 

@@ -1,17 +1,16 @@
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otoscope.errors import UsageError
 from otoscope.records import Clip
 from otoscope.sure.datasheet import count_rows
-from otoscope.sure.families import EXTRA, RECIPES, Family, RecipeName
+from otoscope.sure.families import EXTRA, RECIPES, RecipeName
 from otoscope.sure.plan import (
     Babble,
     PlannedRow,
@@ -47,11 +46,9 @@ def _utterances(count: int, per_speaker: int = 1) -> list[Utterance]:
     ]
 
 
-def _plan(
-    settings: Settings, families: Sequence[Family] | None = None, per_speaker: int = 1
-) -> tuple[list[Source], list[PlannedRow], Screened]:
-    sources = place(_utterances(500, per_speaker), settings)
-    rows = plan_rows(sources, families or RECIPES[settings.recipe], settings)
+def _plan(chosen: Settings, per_speaker: int = 1) -> tuple[list[Source], list[PlannedRow], Screened]:
+    sources = place(_utterances(500, per_speaker), chosen)
+    rows = plan_rows(sources, RECIPES[chosen.recipe], chosen)
     return sources, rows, screen(rows, sources)
 
 
@@ -113,6 +110,7 @@ def test_the_rows_that_leak_are_the_last_of_a_split() -> None:
 
 
 @pytest.mark.parametrize("babble", get_args(Babble))
+@settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 2**40))
 def test_babble_holds_distinct_others(babble: Babble, seed: int) -> None:
     _, rows, _ = _plan(Settings("core", babble=babble, seed=seed))
@@ -147,14 +145,14 @@ def test_another_seed_draws_other_voices() -> None:
 
 
 def test_distinct_speakers() -> None:
-    settings = Settings("core", distinct_speakers=True)
-    _, rows, _ = _plan(settings, per_speaker=3)
+    chosen = Settings("core", distinct_speakers=True)
+    _, rows, _ = _plan(chosen, per_speaker=3)
     speaker = {utterance.id: utterance.speaker for utterance in _utterances(500, 3)}
     for row in rows:
         if row.family.talkers:
             assert len({speaker[voice] for voice in row.constituents}) == row.family.talkers
     with pytest.raises(UsageError, match=r"--distinct-speakers: babble-2 .* finds 1 speakers under --babble circular"):
-        _plan(settings, per_speaker=500)
+        _plan(chosen, per_speaker=500)
 
 
 def test_no_speaker_in_two_splits() -> None:
@@ -174,12 +172,12 @@ def test_too_few_utterances() -> None:
         place(_utterances(100, 100), Settings("core", disjoint="speaker"))
 
 
-@pytest.mark.parametrize("settings", [Settings("core", disjoint="speaker"), Settings("core", distinct_speakers=True)])
-def test_an_unknown_speaker_where_one_is_needed(settings: Settings) -> None:
+@pytest.mark.parametrize("chosen", [Settings("core", disjoint="speaker"), Settings("core", distinct_speakers=True)])
+def test_an_unknown_speaker_where_one_is_needed(chosen: Settings) -> None:
     utterances = _utterances(60)
     utterances[7] = dataclasses.replace(utterances[7], speaker="")
     with pytest.raises(UsageError, match="'u0007' has no speaker"):
-        place(utterances, settings)
+        place(utterances, chosen)
 
 
 @given(st.integers(4, 10_000))

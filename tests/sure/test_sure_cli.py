@@ -11,7 +11,7 @@ from otoscope.cli.main import cli
 from otoscope.errors import UsageError
 
 
-def _invoke(*arguments: str | Path) -> str:
+def _invoke(*arguments: object) -> str:
     result = CliRunner().invoke(cli, ["sure", "build", *map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout

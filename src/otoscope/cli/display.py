@@ -74,8 +74,10 @@ class Display:
             self._progress.update(self._bar, advance=1, rate=f"{rate:.1f}/s", errors=self._told())
 
     def _scored(self, event: Scored) -> None:
-        self._scores.append(event.result.scores[0])
-        if self._live is None:
+        self._scores.extend(event.result.scores[:1])
+        if self._live is None and not event.result.scores:
+            self._console.print(f"{event.task}: {event.result.missing[0].reason}", markup=False, soft_wrap=True)
+        elif self._live is None:
             score = event.result.scores[0]
             values = ", ".join(
                 f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells(score)[1:], strict=True) if cell

@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> int:
-    r"""Say what is installed, which weights are found, and what is missing with the command to get it.
+    """Say what is installed, which weights are found, and what is missing with the command to get it.
 
     \b
     Example:

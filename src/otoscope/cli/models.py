@@ -10,7 +10,7 @@ from otoscope.cli.options import json_option
 @click.command("models")
 @json_option
 def command(as_json: bool) -> int:
-    r"""List the kinds of models that --model takes.
+    """List the kinds of models that --model takes.
 
     \b
     Example:

@@ -26,7 +26,7 @@ RULES = {
 @click.option("--baseline", metavar="SYSTEM", default="paper/whisper-llama", show_default=True, help="For --domains.")
 @json_option
 def command(core: str | None, domains: bool, baseline: str, as_json: bool) -> int:
-    r"""Recompute the published tables of nine systems from the published results of single tasks.
+    """Recompute the published tables of nine systems from the published results of single tasks.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ from otoscope.cli.options import run_folder
 @click.command("report")
 @run_folder
 def command(folder: Path) -> int:
-    r"""Write report.md of RUN anew and print it.
+    """Write report.md of RUN anew and print it.
 
     \b
     Example:

@@ -48,7 +48,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     folder: Path | None,
     as_json: bool,
 ) -> int:
-    r"""Ask a model about tasks, judge its answers, and score them.
+    """Ask a model about tasks, judge its answers, and score them.
 
     \b
     Examples:
@@ -72,7 +72,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             policy=policy,  # type: ignore[arg-type]  # click has checked the choice
             batch=batch_size,
             folder=folder,
-            command=shlex.join(["otoscope", *sys.argv[1:]]),
+            command=shlex.join(["otoscope", *map(_without_secret, sys.argv[1:])]),
             watch=display.watch,
         )
     if as_json:
@@ -80,6 +80,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     else:
         print_result(result)
     return 1 if result.missing else 0
+
+
+def _without_secret(argument: str) -> str:
+    """Return an argument as the header may hold it: a key for a server is nobody else's business."""
+    return "api_key=..." if argument.startswith("api_key=") else argument
 
 
 def _limit(text: str | None) -> float | None:

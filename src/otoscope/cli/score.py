@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--baseline", metavar="SYSTEM|RUN", help="Compare with a published system or another run.")
 @json_option
 def command(folder: Path, baseline: str | None, as_json: bool) -> int:
-    r"""Score RUN anew from its files, without audio and without a model, and print the table.
+    """Score RUN anew from its files, without audio and without a model, and print the table.
 
     \b
     Examples:
@@ -46,9 +46,9 @@ def command(folder: Path, baseline: str | None, as_json: bool) -> int:
 def _compare(result: "RunResult", baseline: str) -> "Comparison":
     from otoscope import api, published
     from otoscope.relative import compare, measures
-    from otoscope.runner.local import read_tasks
+    from otoscope.runner.folder import read_tasks
 
-    domains = {task.id: task.domain for task in read_tasks(result.folder)}
+    domains = {opened.task.id: opened.task.domain for opened in read_tasks(result.folder)}
     if baseline.startswith("paper/"):
         return compare(measures(result.scores, domains), published.measures(baseline))
     return compare(measures(result.scores, domains), measures(api.score_run(baseline).scores, domains))

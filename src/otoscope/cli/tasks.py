@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group("tasks")
 def command() -> None:
-    r"""List tasks, show one, check a task folder, or print the taxonomy.
+    """List tasks, show one, check a task folder, or print the taxonomy.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ from otoscope.cli.options import json_option
 
 @click.group("weights")
 def command() -> None:
-    r"""List named weights, or fetch them.
+    """List named weights, or fetch them.
 
     \b
     Examples:

@@ -33,6 +33,7 @@ from otoscope.judges.wording import (
     is_word,
     singular,
     singulars,
+    stem,
     tokens,
     without_quotes,
     word_set,
@@ -46,6 +47,14 @@ _FRACTIONS = frozenset({"half", "quarter", "quarters"})
 _NOTHING = frozenset({"no", "none", "empty", "not", "without"})
 _DENIALS = frozenset({"not", "never", "rather", "instead", "excluding"})
 _DENIAL_REACH = 4
+_SHORT = 8
+_COUNT_CUES = frozenset({("how", "many"), ("number", "of"), ("count", "the"), ("count", "of")})
+_ADJECTIVES = frozenset({"the", "all", "different", "distinct", "unique", "separate", "individual", "total"})
+_LINKS = frozenset({":", "is", "=", "of", "at", "as", "was"})
+_FREQUENCIES = word_set("frequencies")
+_PERSONS = word_set("persons")
+_SPANS = ({"start", "end"}, {"onset", "offset"}, {"begin", "end"})
+_ANCHORS = re.compile(r"\d\s*\(([a-z ]+)\)", re.IGNORECASE)
 
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])\d+,\d{1,2}(?![\d,])")
 
@@ -76,6 +85,32 @@ class _Answer:
     @property
     def has_digits(self) -> bool:
         return any(map(str.isdigit, self.question.answer)) or any(map(is_number, tokens(self.question.answer)))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """What the instruction speaks of, without the words that every instruction has."""
+        return frozenset(stem(word) for word in tokens(self.question.instruction) if is_word(word) and word not in FILLER)
+
+    @cached_property
+    def counted(self) -> frozenset[str]:
+        """What the instruction asks to be counted: the noun after "how many", "number of" or "count the"."""
+        words = tokens(self.question.instruction)
+        starts = (at for at in range(2, len(words)) if tuple(words[at - 2 : at]) in _COUNT_CUES)
+        nouns = (next((word for word in words[at : at + 3] if word not in _ADJECTIVES), "") for at in starts)
+        return frozenset(map(singular, nouns))
+
+    @property
+    def anchors(self) -> frozenset[str]:
+        """The words that the instruction puts beside points of its scale, such as "5 (excellent)"."""
+        return frozenset(word for text in _ANCHORS.findall(self.question.instruction) for word in tokens(text))
+
+    @property
+    def only_other_units(self) -> bool:
+        """Whether every number has a unit, and one of another dimension than is wanted."""
+        words = read_words(self.question.answer, self.form)
+        units = [after for word, after in pairwise([*words, ""]) if is_number(word)]
+        known = all(unit in UNITS and UNITS[unit][0] != self.form.dimension for unit in units)
+        return bool(units) and bool(self.form.unit) and known
 
     @property
     def is_foreign(self) -> bool:
@@ -165,8 +200,13 @@ def _no_number(answer: _Answer) -> Ruling | None:
         return _ok(named, "The answer names one note.")
     vague = _VAGUE_VALUES | _VAGUE_COUNTS if answer.form.count else _VAGUE_VALUES
     a_unit = any(one in {"a", "an"} and two in UNITS for one, two in pairwise(answer.words))
-    if answer.has_digits or a_unit or vague & set(answer.words) or answer.is_foreign:
+    lists_things = answer.form.count and "and" in answer.words and len(answer.words) <= _SHORT
+    if answer.only_other_units and not a_unit:
+        return _na("The answer holds numbers of another kind only.")
+    if answer.has_digits or a_unit or vague & set(answer.words) or answer.is_foreign or lists_things:
         return _undecided("The answer may hold a number in other words.")
+    if _ANCHORS.search(answer.question.instruction) and answer.anchors & set(answer.words):
+        return _undecided("The answer names a point of the scale by its word.")
     return _na("The answer holds no number.")
 
 
@@ -192,7 +232,9 @@ def _ranged(answer: _Answer) -> Ruling | None:
 def _stated(answer: _Answer) -> Ruling | None:
     words = answer.words
     numbers = [number for number in answer.found if not _denied(words, number)]
-    numbers = best(words, numbers, answer.form, answer.asked)
+    numbers = (
+        _of_counted(answer, numbers) or _announced(answer, numbers) or best(words, numbers, answer.form, answer.asked)
+    )
     if len({number.value for number in numbers}) > 1:
         numbers = _concluded(words, numbers)
     values = {number.value for number in numbers}
@@ -211,6 +253,29 @@ def _denied(words: list[str], number: Quantity) -> bool:
     return bool(_DENIALS & set(words[start : number.start]))
 
 
+def _of_counted(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
+    """Return the numbers just before what is counted, if they are one."""
+    words = answer.words
+    nouns = [set(map(singular, words[one.end : one.end + 1])) for one in numbers]
+    found = [one for one, noun in zip(numbers, nouns, strict=True) if answer.form.count and noun & answer.counted]
+    summed = any(_CUES & set(words[max(0, one.start - 2) : one.start]) for one in numbers if one not in found)
+    return [] if summed else _only(found)
+
+
+def _announced(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
+    """Return the numbers that "score:", "a total of" or "its duration is" stand before, if they are one."""
+    words = answer.words
+    names = _CUES | {word for word in words if stem(word) in answer.stems}
+    found = [one for one in numbers if words[one.start - 1] in _LINKS and words[max(0, one.start - 2)] in names]
+    listed = any(words[one.end : two.start] == ["and"] for one, two in pairwise(numbers))
+    return [] if listed else _only(found)
+
+
+def _only(numbers: list[Quantity]) -> list[Quantity]:
+    """Return the numbers if they are one value."""
+    return numbers if len({number.value for number in numbers}) == 1 else []
+
+
 def _concluded(words: list[str], numbers: list[Quantity]) -> list[Quantity]:
     """Return the numbers after the last word that announces one, or all of them."""
     last = max((number.start for number in numbers), default=0)
@@ -226,7 +291,13 @@ def _says_none(answer: _Answer) -> bool:
     things = answer.asked - FILLER | _INSTANCES | topics
     words = [singular(word) for word in answer.words if is_word(word)]
     for at, word in enumerate(words):
-        if word == "no" and things & set(words[at + 1 : at + 4]):
+        if word == "no" and (things | answer.stems - topics) & set(map(stem, words[at + 1 : at + 4])):
+            return True
+        negated = stem(words[at + 1]) if word == "not" and at + 1 < len(words) else ""
+        if negated in answer.stems - set(map(stem, _INSTANCES)) and _FREQUENCIES.isdisjoint(words[at:]):
+            return True
+        nobody = word == "nobody" or (word == "no" and words[at + 1 : at + 2] == ["one"])
+        if nobody and things & _PERSONS and _FREQUENCIES.isdisjoint(words[at:]):
             return True
         if word in {"not", "without"} and "any" in words[at : at + 5] and things & set(words[at : at + 9]):
             return True
@@ -254,9 +325,26 @@ def _no_numbers(answer: _Answer) -> Ruling | None:
         return _undecided("Prose may hold the list.")
     if quantities(read_words(answer.text, answer.form), answer.form):
         return None
+    if answer.only_other_units:
+        return _na("The answer holds numbers of another kind only.")
     if answer.has_digits or (_NOTHING | _VAGUE_VALUES) & set(answer.words) or answer.is_foreign:
         return _undecided("The answer may hold a list in other words.")
     return _na("The answer holds no numbers.")
+
+
+def _spanning(answer: _Answer) -> Ruling | None:
+    """Rule on an answer to a question for one start and one end."""
+    if not any(span <= answer.asked for span in _SPANS) or is_doubtful(answer.text):
+        return None
+    value = stated_intervals(read_words(answer.text, answer.form), answer.form)
+    pairs = literal(value) if value else []
+    if len(pairs) == 1:
+        return _ok(f"[{', '.join(map(str, pairs[0]))}]", "The answer states a start and an end.")
+    return _undecided("Start and end are not certain.")
+
+
+def _no_items(answer: _Answer) -> Ruling | None:
+    return _no_numbers(answer) if answer.form.numeric else None
 
 
 def _listed(answer: _Answer) -> Ruling | None:
@@ -275,7 +363,7 @@ _Rule = Callable[[_Answer], Ruling | None]
 _FIRST_RULES: tuple[_Rule, ...] = (_empty, _bare, _refused)
 _RULES: dict[str, tuple[_Rule, ...]] = {
     "number": (_none, _no_number, _unclear, _ranged, _stated),
-    "list": (_written, _no_numbers, _listed),
+    "list": (_written, _no_numbers, _spanning, _listed),
     "intervals": (_written, _no_numbers, _spanned),
-    "json": (_written,),
+    "json": (_written, _no_items),
 }

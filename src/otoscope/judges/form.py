@@ -3,8 +3,8 @@
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Literal
@@ -26,6 +26,7 @@ class Form:
         high: the greatest value of the scale, if it is known.
         count: whether the value counts something.
         texts: whether the items of a list are texts.
+        numeric: whether every item of JSON has numbers in it.
         container: ``list`` or ``dict`` for JSON whose outermost kind is known.
     """
 
@@ -35,6 +36,7 @@ class Form:
     high: Decimal | None = None
     count: bool = False
     texts: bool = False
+    numeric: bool = False
     container: type[list[Any]] | type[dict[str, Any]] | None = None
 
     @property
@@ -85,7 +87,7 @@ UNITS: Mapping[str, tuple[str, Decimal]] = {
 _BASE = {"time": "s", "frequency": "hz", "length": "m", "level": "db", "angle": "deg", "percent": "%", "tempo": "bpm"}
 
 _COUNT_ASKED = re.compile(r"\b(?:how many|number of|count|counts|counting|total times|times of|how often)\b")
-_UNIT_ASKED = re.compile(r"\b(?:in|unit:?|using|measured in|how many|number of)\s+(?:the unit of\s+)?(\w+|%)")
+_UNIT_ASKED = re.compile(r"\b(?:in|unit:?|using|measured in|how many|number of|which|what)\s+(?:the unit of\s+)?(\w+|%)")
 _DIMENSION_ASKED = (
     ("time", re.compile(r"\b(?:how long|duration|length of the (?:audio|clip|recording|speech|file)|timestamps?)\b")),
     ("length", re.compile(r"\b(?:how far|distance)\b")),
@@ -105,7 +107,9 @@ def form_of(question: Question) -> Form:
     low, high = (_limit(declared, "low"), _limit(declared, "high"))
     if low is None and high is None:
         low, high = _asked_range(question.instruction)
-    return Form(declared.get("type", inferred.kind), unit, low, high, count, inferred.texts, inferred.container)
+    return replace(
+        inferred, kind=declared.get("type", inferred.kind), unit=unit, low=low, high=high, count=count
+    )
 
 
 def literal(text: str) -> Any:
@@ -149,7 +153,7 @@ def _strict_json(text: str) -> Any:
 def _inferred(target: str) -> Form:
     value = literal(target.strip())
     if isinstance(value, dict):
-        return Form("json", container=dict)
+        return Form("json", numeric=_all_numeric(value.values()), container=dict)
     if isinstance(value, list | tuple):
         return _inferred_list(value)
     numbers = [word for word in tokens(target) if word not in UNITS]
@@ -163,7 +167,18 @@ def _inferred_list(items: Sequence[Any]) -> Form:
         return Form("list", texts=True, container=list)
     if all(is_pair(item) for item in items):
         return Form("intervals", container=list)
-    return Form("json", container=list)
+    return Form("json", numeric=_all_numeric(items), container=list)
+
+
+def _all_numeric(items: Collection[Any]) -> bool:
+    """Return whether there are items and each is a number or holds one."""
+    return bool(items) and all(map(_has_number, items))
+
+
+def _has_number(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_number, value.values()))
+    return any(map(_has_number, value)) if isinstance(value, list | tuple) else is_real(value)
 
 
 def _unit_name(word: str) -> str:
@@ -183,7 +198,7 @@ def _asked_unit(asked: str) -> str:
 
 
 def _asked_range(instruction: str) -> tuple[Decimal | None, Decimal | None]:
-    words = [word for word in tokens(instruction) if word not in UNITS]
+    words = [word for word in tokens(re.sub(r"(?<=\d)\s*\([^()]*\)", "", instruction)) if word not in UNITS]
     ranges = {
         (Decimal(words[at - 1]), Decimal(words[at + 1]))
         for at in range(1, len(words) - 1)

@@ -9,7 +9,7 @@ from itertools import product
 
 from otoscope.judges.form import literal
 from otoscope.judges.music import is_merged, is_musical, merge_music
-from otoscope.judges.options import lettered, listed
+from otoscope.judges.options import lettered, listed, unlettered
 from otoscope.judges.question import Question
 from otoscope.judges.wording import (
     FILLER,
@@ -83,7 +83,7 @@ class Labels:
     def read(self, text: str) -> list[str]:
         """Return the tokens of an answer, with every key or note as one token and "twice" as a number of times."""
         words = tokens(merge_music(text) if self.musical else text)
-        return [part for word in words for part in TIMES.get(word, (word,))] if self.numbers else words
+        return _without_whole([part for word in words for part in TIMES.get(word, (word,))]) if self.numbers else words
 
     def at(self, words: Sequence[str], start: int) -> tuple[str, int] | None:
         """Return the label named at ``start`` by the longest wording, and where that ends."""
@@ -95,6 +95,10 @@ class Labels:
         word = words[start]
         if (self.musical and is_merged(word)) or (self.any_number and is_number(word)):
             return word, start + 1
+        for end in range(start + 2, min(start + _MOST_FORMS, len(words)) + 1):
+            joined = ("".join(words[start:end]),)
+            if joined in self.wordings and joined[0].isalpha():
+                return self.wordings[joined], end
         return self._spaced(words, start)
 
     def complement(self, label: str) -> str | None:
@@ -128,6 +132,7 @@ def labels_of(question: Question) -> Labels:
 def name_of(label: str, *, musical: bool = False) -> str:
     """Return the name by which two labels are compared."""
     words = tokens(merge_music(label, label=True) if musical else label)
+    words = words[1:] if words[1:] and words[0] == "the" else words
     return " ".join(word for word in words if word not in '"()[]{}.\n') or normal(label).strip()
 
 
@@ -148,7 +153,7 @@ def _labels(
         declared[name] = (*declared.get(name, ()), *others)
     named = list(dict.fromkeys(name_of(option, musical=musical) for option in options))
     wordings = _wordings(named, declared)
-    targets = [name_of(letters.get(part.strip("(). "), part), musical=musical) for part in right]
+    targets = [name_of(unlettered(part, letters), musical=musical) for part in right]
     targets = [wordings.get(tuple(name.split()), name) for name in targets]
     closed = bool(named) and set(targets) <= set(named)
     known = next((known for known in _KNOWN_SETS if set(targets) <= known), frozenset[str]())
@@ -164,6 +169,16 @@ def _labels(
         any_number=not closed and all(map(is_number, targets)),
         musical=musical,
     )
+
+
+def _without_whole(words: Sequence[str]) -> list[str]:
+    """Drop the scale of a number, such as "out of 5"."""
+    kept = list(words)
+    for at in range(len(kept) - 3, 0, -1):
+        match kept[at - 1 : at + 3]:
+            case [number, "out", "of", whole] if is_number(number) and is_number(whole):
+                del kept[at : at + 3]
+    return kept
 
 
 def _split_camel(label: str) -> Words:

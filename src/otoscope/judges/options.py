@@ -1,14 +1,14 @@
 """The options that a question declares or that its instruction lists."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from otoscope.judges.question import Question
-from otoscope.judges.wording import straight
+from otoscope.judges.wording import normal, straight
 
 _LETTERS = "ABCDEFGH"
-_LETTERED = re.compile(r"\(?([A-H])[).:]\s*(.+)", re.DOTALL)
-_MARK = re.compile(r"(?<![\w'])\(?([A-H])[).:]\s+|(?<![\w'])\(([A-H])\)\s*")
+_LETTERED = re.compile(r"\(?(?:([A-H])[).:]|([a-h])\))\s*(.+)", re.DOTALL)
+_MARK = re.compile(r"(?<![\w'])\(?(?:([A-H])[).:]|([a-h])\))\s+|(?<![\w'])\(([A-Ha-h])\)\s*")
 _SEPARATOR = re.compile(r"\s*[,;|/]\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|\n\s*[-*•]?\s*")
 _QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 _LEAD = re.compile(
@@ -30,14 +30,23 @@ def lettered(question: Question) -> dict[str, str]:
     """Return the options by letter, if the options or the instruction are lettered A, B and so on."""
     declared = [_LETTERED.fullmatch(option.strip()) for option in question.options]
     if declared and all(declared):
-        return {match[1]: match[2] for match in declared if match}
+        return {(match[1] or match[2]).upper(): match[3] for match in declared if match}
     marks = list(_MARK.finditer(question.instruction))
-    letters = [mark[1] or mark[2] for mark in marks]
+    letters = [(mark[1] or mark[2] or mark[3]).upper() for mark in marks]
     if not letters[1:] or letters != list(_LETTERS[: len(letters)]):
         return {}
     ends = [mark.start() for mark in marks[1:]] + [len(question.instruction)]
     texts = [question.instruction[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
     return {letter: _first_sentence(text) for letter, text in zip(letters, texts, strict=True)}
+
+
+def unlettered(label: str, letters: Mapping[str, str]) -> str:
+    """Return what a label such as "B", "(b)" or "B. violin" stands for among lettered options, else the label."""
+    match = _LETTERED.fullmatch(label.strip())
+    letter = (match[1] or match[2]).upper() if match else label.strip("(). ").upper()
+    if letter not in letters or (match and normal(match[3]).strip(" .") != normal(letters[letter]).strip(" .")):
+        return label
+    return letters[letter]
 
 
 def listed(instruction: str) -> list[tuple[str, ...]]:

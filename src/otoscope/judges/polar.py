@@ -13,14 +13,23 @@ from otoscope.judges.wording import (
     is_number,
     is_word,
     singular,
+    stem,
     tokens,
     word_set,
 )
 
-_YES_NO = {"yes": "yes", "yeah": "yes", "yep": "yes", "no": "no", "nope": "no"}
+_YES_NO = {
+    word: verdict
+    for verdict, words in (("yes", "yes yeah yep sí sì oui ja да 是 是的 はい 네"), ("no", "no nope nein nee нет 不是 いいえ 아니요"))
+    for word in words.split()
+}
+_PERSONS = word_set("persons")
+_PRESENCE = word_set("presence")
+_NOBODY = frozenset({"nobody", "none"})
 _AUXILIARIES = word_set("auxiliaries")
 _AFTER_NO = word_set("after_no")
 _OPPOSITES = {"same": "different", "different": "same"}
+_WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
 _CUE_REACH = 4
 _SHORT_SENTENCE = 5
 
@@ -70,13 +79,33 @@ def echoed(reading: Reading) -> set[str]:
     if asked is None or len(statements) != 1 or reading.doubtful:
         return set()
     (words,) = statements
-    negations = sum(word in NEGATORS for word in words)
+    negations = sum(word in NEGATORS | _NOBODY for word in words)
     if negations > 1 or HEDGES & set(words):
         return set()
     if _states(words, asked):
         return {"no"} if negations else {"yes"}
     swapped = [_OPPOSITES.get(word, word) for word in words]
     return {"no"} if negations == 0 and swapped != words and _states(swapped, asked) else set()
+
+
+def compared(reading: Reading) -> set[str]:
+    """Return yes or no for an answer that speaks of the same speaker or of different ones where that is the question."""
+    asked = tokens(reading.question.instruction)
+    if not _of_persons(asked, "same") or reading.doubtful:
+        return set()
+    found: set[str] = set()
+    for words in sentences(reading.words):
+        ways = {way for way in _OPPOSITES if _of_persons(words, way)}
+        if ways and (NEGATORS | HEDGES) & set(words):
+            return set()
+        found |= {"yes" if way == "same" else "no" for way in ways}
+    return found
+
+
+def _of_persons(words: Sequence[str], way: str) -> bool:
+    """Return whether a word such as "same" stands just before a person or a voice."""
+    places = (at for at, word in enumerate(words) if word == way)
+    return any(set(map(singular, words[at + 1 : at + 3])) & _PERSONS for at in places)
 
 
 def _lonely_words(words: Sequence[str]) -> list[str]:
@@ -89,6 +118,9 @@ def _lonely_words(words: Sequence[str]) -> list[str]:
 def _polar_question(instruction: str) -> list[str] | None:
     """Return the only question of an instruction from its auxiliary on, if it asks for yes or no."""
     questions = [tokens(part) for part in re.findall(r"[^.?!\n]*\?", instruction)]
+    if not questions:
+        clauses = _WHETHER.findall(instruction)
+        return tokens(clauses[0]) if len(clauses) == 1 and " or " not in clauses[0] else None
     questions = [words for words in questions if not set(words) <= {"yes", "or", "no", "?"}]
     if len(questions) != 1 or {"or", "not", "no"} & set(questions[0]):
         return None
@@ -106,6 +138,5 @@ def _states(words: Sequence[str], asked: Sequence[str]) -> bool:
 
 
 def _content(words: Sequence[str]) -> set[str]:
-    empty = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | {"any"}
-    kept = {singular(word) for word in words if is_word(word) and not {word, singular(word)} & empty}
-    return {re.sub(r"(?<=\w{3})(?:ing|ed)$", "", word) for word in kept}
+    empty = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
+    return {stem(word) for word in words if is_word(word) and not {word, singular(word)} & empty}

@@ -37,6 +37,7 @@ _ALTERNATIVES = (["~"], ["to"], ["or"], [",", "or"], ["or", "even"], ["or", "may
 _CLOCK = re.compile(r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d(?:\.\d+)?)(?![\d:])")
 _NOTE = re.compile(r"(?<![\w#])([A-G])([#♯b♭])?(-?\d)(?!\w)")
 _ACCIDENTALS = {"": 0, "#": 1, "♯": 1, "b": -1, "♭": -1}
+_BULLET = re.compile(r"^\s*[-*•]\s+", re.MULTILINE)
 _BEATS = re.compile(r"\bbeats per minute\b", re.IGNORECASE)
 
 
@@ -51,6 +52,7 @@ class Quantity:
 
 def read_words(text: str, form: Form) -> list[str]:
     """Return the tokens of an answer; clock times are in seconds, "twice" is a number, and notes are left out."""
+    text = _BULLET.sub("", text)
     if form.unit in {"hz", "midi"}:
         text = _NOTE.sub(" ", text)
     if form.dimension == "time":

@@ -44,6 +44,7 @@ _AUXILIARIES = word_set("auxiliaries")
 _REVERSING = word_set("reversing")
 _COMPARING = frozenset({"rather", "than", "instead", "but"})
 _REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "than"})
+_BEING = frozenset({"is", "are", "was", "were"})
 _EMPTY_NEGATION = frozenset({"only", "just", "merely"})
 _QUOTES = frozenset({'"', "[", "]", "{", "}"})
 _MARKDOWN = str.maketrans({"*": "", "`": ""})
@@ -91,7 +92,8 @@ class Reading:
                 at += 1
                 continue
             label, end = named
-            found.append(self._mention(found, label, at, end))
+            if not (found and self._is_doing(label, found[-1].end, at)):
+                found.append(self._mention(found, label, at, end))
             at = end
         return found
 
@@ -154,6 +156,11 @@ class Reading:
             return False
         first, last = self.sentence(start)
         return end != last or last - first > _SHORT_SENTENCE
+
+    def _is_doing(self, label: str, subject: int, at: int) -> bool:
+        """Return whether a word like "crowing" says what the label before it does, and does not name "crow"."""
+        is_verb = self.words[at].endswith("ing") and not label.split()[0].endswith("ing")
+        return is_verb and set(self.words[subject:at]) <= _BEING
 
     def _mention(self, before: Sequence[Mention], label: str, start: int, end: int) -> Mention:
         negated, disputed = self._negated_before(before, start)

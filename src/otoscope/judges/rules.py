@@ -6,17 +6,19 @@ from typing import Final
 
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
-from otoscope.judges.polar import contradicts_yes, echoed, hedges, is_polar_word, said, says_both
+from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
 from otoscope.judges.question import Question, Ruling
 from otoscope.judges.reading import Reading
-from otoscope.judges.wording import FILLER, is_number, is_refusal, is_word, phrase_list, singular, tokens
+from otoscope.judges.wording import FILLER, is_number, is_refusal, is_word, phrase_list, singular, tokens, word_set
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "1"
+RULES_VERSION: Final = "2"
 
+_TRUTH: Final = {"yes": "true", "no": "false"}
+_ORDINALS: Final = word_set("ordinals")
 _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_cues"))
 _LETTER = re.compile(
-    r"""^\W*\(?([A-H])\)?\s*(?:$|[).:,\]-]\s*|\n) | \(([A-H])\) |
+    r"""^\W*\(?([A-H])\)?\s*(?:$|[).:,\]-]\s*|\n) | \(([A-Ha-h])\) | ^\W*([a-h])(?:\)|\W*$) |
     \b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)(?:\s+is)?\s*:?\s*\(?([A-H])\)?(?=[\s).:,]*$|[).:,]|\s*\n|\s+because)""",
     re.VERBOSE,
 )
@@ -74,7 +76,7 @@ def _refused(reading: Reading) -> Ruling | None:
 
 
 def _by_letter(reading: Reading) -> Ruling | None:
-    letters = {letter for match in _LETTER.findall(reading.text) for letter in match if letter}
+    letters = {letter.upper() for match in _LETTER.findall(reading.text) for letter in match if letter}
     labels = {reading.labels.letters[letter] for letter in letters if letter in reading.labels.letters}
     if len(letters) != 1 or len(labels) != 1:
         return None
@@ -88,12 +90,27 @@ def _polar(reading: Reading) -> Ruling | None:
         return None
     if says_both(reading):
         return _no("The answer says both yes and no.")
-    words = said(reading) or echoed(reading) or _worded(reading)
+    words = said(reading) or echoed(reading) or compared(reading) or _worded(reading)
     if len(words) != 1:
         return _undecided("The answer says both yes and no." if words else "The answer says neither yes nor no.")
     if words == {"yes"} and contradicts_yes(reading):
         return _undecided("The answer says yes and then denies.")
     return _choice(reading, words, "says", doubt=hedges(reading))
+
+
+def _true_or_false(reading: Reading) -> Ruling | None:
+    """Judge an answer to a question of true or false that says so in other words."""
+    if reading.labels.names != set(_TRUTH.values()) or reading.mentions:
+        return None
+    words = said(reading) or echoed(reading)
+    return _choice(reading, {_TRUTH[word] for word in words}, "says", doubt=hedges(reading)) if len(words) == 1 else None
+
+
+def _both(reading: Reading) -> Ruling | None:
+    """Judge an answer that does not choose between the first and the second."""
+    between = reading.labels.names <= _ORDINALS and reading.labels.closed and not reading.question.multi
+    both = {"both", "neither"} & set(reading.words[: reading.sentence(0)[1]])
+    return _no("The answer does not choose.") if between and both and len(reading.chosen) != 1 else None
 
 
 def _worded(reading: Reading) -> set[str]:
@@ -205,6 +222,8 @@ _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     _refused,
     _by_letter,
     _polar,
+    _true_or_false,
+    _both,
     _several,
     _numbered,
     _concluded,

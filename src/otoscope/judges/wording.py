@@ -94,7 +94,7 @@ _NUMBER = re.compile(r"-?\d.*(?<=\d)", re.DOTALL)
 _UNABLE = (
     r"(?:can not|could not|(?:am|'m|is) not able to|unable to|(?:do|did) not) +(?:\w+ly )?(?:determine|tell|identify|"
     r"hear (?!any|an?\b)|listen|process|understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|"
-    r"assess|have (?:access|the ability|enough|the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|"
+    r"assess|extract|measure|count|rate|evaluate|judge|predict|transcribe|have (?:access|the ability|enough|the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|"
     r"comply|fulfill)"
 )
 _MISSING = (
@@ -169,12 +169,17 @@ def plain_number(value: Decimal) -> str:
 
 def singular(word: str) -> str:
     """Return a word without a plural s; crude, and the same for labels and answers."""
-    return re.sub(r"(?<=\w{3})(?<![sui])s$", "", word)
+    return re.sub(r"(?<=\w{3})(?:(?<=ch|sh)es|(?<![sui])s)$", "", word)
 
 
 def singulars(words: Sequence[str]) -> frozenset[str]:
     """Return the distinct words without plural s."""
     return frozenset(map(singular, words))
+
+
+def stem(word: str) -> str:
+    """Return a word without a plural s, -ing and -ed; crude, and the same for instructions and answers."""
+    return re.sub(r"(?<=\w{3})(?:ing|ed)$", "", singular(word))
 
 
 def is_refusal(text: str) -> bool:
@@ -236,6 +241,8 @@ def _starts_number(words: Sequence[str], at: int) -> bool:
     after = words[at + 1] if at + 1 < len(words) else ""
     scaled = after in _SCALES or after == "hundred"
     if word == "one" and not scaled:
+        if at > 0 and words[at - 1] == "only" and set(words[max(0, at - 2) : at - 1]).isdisjoint({"a", "an", "the"}):
+            return is_word(after or ".") and after not in _NOT_ONE_BEFORE
         return not (after in _NOT_ONE_BEFORE or (at > 0 and words[at - 1] in _NOT_ONE_AFTER))
     return word in _UNITS or word in _TENS or (word == "a" and scaled)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from otoscope.audio import Intake, to_wav
-from otoscope.errors import ModelCallError, ModelLoadingError
+from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
 from otoscope.models.protocol import Reply, Request
 from otoscope.models.remote import check_options, clean_text, read_object, read_seconds
 from otoscope.records import dump_json
@@ -41,7 +41,7 @@ class CommandModel:
         options: ``timeout`` in seconds for each reply, ``start_timeout`` in seconds for the hello.
 
     Raises:
-        UsageError: an option is not known, or not a number.
+        UsageError: the command is none, or an option is not known or not a number.
         ModelLoadingError: the worker does not start or does not say hello.
     """
 
@@ -50,7 +50,7 @@ class CommandModel:
     def __init__(self, command: str, options: Mapping[str, str]) -> None:
         model = f"cmd/{command}"
         check_options(model, options, ("timeout", "start_timeout"))
-        self._arguments = shlex.split(command)
+        self._arguments = _split(command)
         self._timeout = read_seconds(model, options, "timeout", TIMEOUT_SECONDS)
         self._start_timeout = read_seconds(model, options, "start_timeout", TIMEOUT_SECONDS)
         self._start()
@@ -239,6 +239,16 @@ class _Worker:
             for line in _lines(stream):
                 if line.strip():
                     self._complaints.append(line.strip()[:500])
+
+
+def _split(command: str) -> list[str]:
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"cmd/{command}: not a command: {error}") from None
+    if not arguments:
+        raise UsageError(f"cmd/{command}: name a program, such as 'cmd/python examples/worker.py'")
+    return arguments
 
 
 def _start(function: Callable[[IO[str]], None], stream: IO[str] | None) -> threading.Thread:

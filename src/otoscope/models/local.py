@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from otoscope.datasets.hub import hub_failures
 from otoscope.errors import ModelLoadingError, UnknownNameError
 from otoscope.progress import download_bar
 from otoscope.records import digest
@@ -85,7 +86,7 @@ def _from_hub(repository: str, files: Sequence[str]) -> Path:
         raise ModelLoadingError(f"{repository}: the hub needs huggingface-hub: pip install 'otoscope[local]'") from None
     try:
         return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(files)))
-    except (OSError, ValueError) as error:  # the client raises its own subclasses of these
+    except (*hub_failures(), OSError, ValueError) as error:
         raise ModelLoadingError(f"{repository}: not on the hub, or the hub cannot be reached: {error}") from error
 
 

@@ -62,12 +62,15 @@ def judge_task(
                 asked.add(key)
                 yield question, row["id"]
 
-    def work(batch: Sequence[tuple[Question, str]]) -> list[Judgement]:
-        return [judge.ask(question, kind, sample) for question, sample in batch]
+    def work(batch: Sequence[tuple[Question, str]]) -> list[tuple[Question, Judgement]]:
+        return [(question, judge.ask(question, kind, sample)) for question, sample in batch]
 
-    def emit(judgement: Judgement) -> None:
+    def emit(judged: tuple[Question, Judgement]) -> None:
+        question, judgement = judged
         log.append(judgement.to_json())
         count(judgement.status)
+        if judgement.status != "error":  # the log knows it from now on; what failed is not tried again in this run
+            asked.remove(judge.keys(question, kind)[-1])
 
     run_stage(todo(), work, emit, concurrency=judge.concurrency)
 

@@ -1,29 +1,36 @@
 """One run: every stage over every task, in this process, into one run folder."""
 
-import json
-import platform
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from otoscope.audio import LimitPolicy
-from otoscope.datasets import count_samples, read_samples
-from otoscope.errors import RunError
-from otoscope.judges.judge import Judge, StoredChat
+from otoscope.datasets import count_samples, hub, read_samples
+from otoscope.errors import DataUnavailableError
+from otoscope.judges.judge import Judge
 from otoscope.models.protocol import Model
 from otoscope.records import Sample, Score, dump_json
+from otoscope.runner.folder import (
+    SCHEMA,
+    OpenedTask,
+    RunFolder,
+    existing_run,
+    judge_identity,
+    make_header,
+    read_header,
+    read_tasks,
+    stored_judge,
+    write_json,
+    write_tasks,
+)
 from otoscope.runner.judging import judge_task
-from otoscope.runner.log import Log, RunLock
+from otoscope.runner.log import RunLock
 from otoscope.runner.predict import Predictor
-from otoscope.score import Missing, TaskScorer, TaskScores, summarise
-from otoscope.task import Task, task_from_json
-
-SCHEMA = 1
-LIBRARIES = ("otoscope", "numpy", "scipy", "soundfile", "soxr", "rapidfuzz", "ctranslate2", "xllamacpp", "openai")
+from otoscope.score import Missing, Reader, TaskScorer, TaskScores, summarise
+from otoscope.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,60 +133,32 @@ class RunResult:
         }
 
 
-@dataclass(slots=True)
-class _Folder:
-    """The files of one run folder."""
-
-    path: Path
-    predictions: Log = field(init=False)
-    judgements: Log = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.predictions = Log(self.path / "predictions.jsonl")
-        self.judgements = Log(self.path / "judgements.jsonl")
-
-    @property
-    def samples(self) -> Path:
-        return self.path / "samples.jsonl"
-
-    def rows(self, task: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of one task from ``samples.jsonl``."""
-        with self.samples.open(encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line) if line.endswith("\n") else {"task": None}
-                if row["task"] == task:
-                    yield row
-
-    def write_header(self, header: Mapping[str, Any]) -> None:
-        with (self.path / "header.jsonl").open("a", encoding="utf-8") as file:
-            file.write(dump_json(header) + "\n")
-
-    def close(self) -> None:
-        self.predictions.close()
-        self.judgements.close()
-
-
 def execute(plan: Plan, watch: Watch) -> RunResult:
     """Run every stage over every task; what the folder already holds is not done again.
 
+    A task whose rows cannot be had is missing with the reason, and the others go on.
+
     Raises:
         RunLockedError: another process writes to the folder.
-        TaskError: a task's rows cannot be read.
+        TaskError: a task's rows are wrong.
     """
-    counts = {task.id: count_samples(task, plan.limit) for task in plan.tasks}
     results: dict[str, TaskScores] = {}
     with RunLock(plan.folder):
-        folder = _Folder(plan.folder)
+        commits = {part.path: part.version for opened in read_tasks(plan.folder) for part in opened.task.hub_parts}
+        tasks = [OpenedTask(task) for task in plan.tasks]
+        folder = RunFolder(plan.folder)
         before = len(folder.predictions) + len(folder.judgements)
-        folder.write_header(_header(plan, counts))
-        _write_json(plan.folder / "tasks.json", [dict(task.content) for task in plan.tasks])
+        folder.write_header(make_header(plan.model, plan.judge, _settings(plan)))
         predictor = Predictor(plan.model, folder.predictions, plan.policy, plan.batch)
         try:
             folder.samples.write_text("")
-            for task in plan.tasks:
-                _predict(task, plan, folder, predictor, counts[task.id], watch)
-                _judge(task, plan.judge, folder, counts[task.id], watch)
-                results[task.id] = _score(task, plan.judge, folder, counts[task.id], watch)
+            for number, task in enumerate(plan.tasks):
+                tasks[number] = _open(task, plan.limit, commits, watch)
+                write_tasks(plan.folder, tasks)
+                if not tasks[number].unavailable:
+                    _predict(tasks[number], plan, folder, predictor, watch)
+                    _judge(tasks[number], plan.judge, folder, watch)
+                results[task.id] = _score(tasks[number], plan.judge, folder, watch)
             made = len(folder.predictions) + len(folder.judgements) - before
             return _finish(RunResult(plan.folder, plan.model.id, plan.judge.id if plan.judge else "", results, made))
         finally:
@@ -193,17 +172,16 @@ def rejudge(path: Path, judge: Judge, watch: Watch) -> RunResult:
         RunError: the folder is not a run.
         RunLockedError: another process writes to it.
     """
-    with RunLock(_existing(path)):
+    with RunLock(existing_run(path)):
         header = read_header(path)
-        folder = _Folder(path)
+        folder = RunFolder(path)
         try:
-            for task in read_tasks(path):
-                _judge(task, judge, folder, header["counts"][task.id], watch)
+            for opened in read_tasks(path):
+                _judge(opened, judge, folder, watch)
         finally:
             folder.close()
-        folder.write_header(
-            {**header, "judge": _judge_identity(judge), "command": f"otoscope judge --judge {judge.spec}"}
-        )
+        command = f"otoscope judge --judge {judge.spec}"
+        folder.write_header({**header, "judge": judge_identity(judge), "command": command})
     return rescore(path, watch)
 
 
@@ -214,45 +192,49 @@ def rescore(path: Path, watch: Watch) -> RunResult:
         RunError: the folder is not a run.
         RunLockedError: another process writes to it.
     """
-    with RunLock(_existing(path)):
+    with RunLock(existing_run(path)):
         header = read_header(path)
-        judge = _stored_judge(header["judge"])
-        folder = _Folder(path)
+        judge = stored_judge(header["judge"])
+        folder = RunFolder(path)
         try:
-            tasks = read_tasks(path)
-            results = {task.id: _score(task, judge, folder, header["counts"][task.id], watch) for task in tasks}
+            results = {opened.task.id: _score(opened, judge, folder, watch) for opened in read_tasks(path)}
         finally:
             folder.close()
         return _finish(RunResult(path, header["model"]["id"], judge.id if judge else "", results))
 
 
-def read_header(path: Path) -> dict[str, Any]:
-    """Return the header of the last command that wrote to the run folder.
-
-    Raises:
-        RunError: the folder is not a run.
-    """
-    file = _existing(path) / "header.jsonl"
-    lines = [line for line in file.read_text("utf-8").splitlines(keepends=True) if line.endswith("\n")]
-    if not lines:
-        raise RunError(f"{file}: no header; the run ended before it began, start it again")
-    return dict(json.loads(lines[-1]))
+def _settings(plan: Plan) -> dict[str, Any]:
+    return {
+        "command": plan.command,
+        "tasks": {task.id: task.hash for task in plan.tasks},
+        "limit": plan.limit or "all",
+        "seed": plan.seed,
+        "long": plan.policy,
+        "batch": plan.batch or plan.model.batch,
+    }
 
 
-def read_tasks(path: Path) -> list[Task]:
-    """Return the tasks of a run folder as they were when it ran."""
-    file = path / "tasks.json"
-    return [task_from_json(content, file) for content in json.loads(file.read_text("utf-8"))]
+def _open(task: Task, limit: float | None, commits: Mapping[str, str], watch: Watch) -> OpenedTask:
+    """Find out where the rows of a task are and how many; fetch them if they are on the hub."""
+    if not task.hub_parts:
+        return OpenedTask(task, count_samples(task, limit))
+
+    def note(_name: str, done: int, total: int) -> None:
+        if done == 1:
+            watch(Begun(task.id, "fetch", total))
+        watch(Counted("ok"))
+
+    try:
+        pinned = hub.pin(task, commits)
+        hub.hub_files(pinned, note)
+        return OpenedTask(pinned, count_samples(pinned, limit))
+    except DataUnavailableError as error:
+        return OpenedTask(task, unavailable=str(error))
 
 
-def _existing(path: Path) -> Path:
-    if not (path / "header.jsonl").is_file():
-        raise RunError(f"{path}: not a run folder: there is no header.jsonl in it")
-    return path
-
-
-def _predict(task: Task, plan: Plan, folder: _Folder, predictor: Predictor, total: int, watch: Watch) -> None:
-    watch(Begun(task.id, "answer", total))
+def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predictor, watch: Watch) -> None:
+    task = opened.task
+    watch(Begun(task.id, "answer", opened.samples or 0))
     with folder.samples.open("a", encoding="utf-8") as file:
 
         def tell(sample: Sample, key: str) -> None:
@@ -262,17 +244,23 @@ def _predict(task: Task, plan: Plan, folder: _Folder, predictor: Predictor, tota
         predictor.run(samples, tell, lambda status: watch(Counted(status)))
 
 
-def _judge(task: Task, judge: Judge | None, folder: _Folder, total: int, watch: Watch) -> None:
-    if judge is None or task.kind == "sequence":
+def _judge(opened: OpenedTask, judge: Judge | None, folder: RunFolder, watch: Watch) -> None:
+    task = opened.task
+    if judge is None or task.kind == "sequence" or not opened.samples:
         return
-    watch(Begun(task.id, "judge", total))
+    watch(Begun(task.id, "judge", opened.samples))
     rows = folder.rows(task.id)
     judge_task(task, rows, judge, folder.predictions, folder.judgements, lambda status: watch(Counted(status)))
 
 
-def _score(task: Task, judge: Judge | None, folder: _Folder, total: int, watch: Watch) -> TaskScores:
-    scorer = TaskScorer(task, None if task.kind == "sequence" else judge, folder.predictions, folder.judgements)
-    result = scorer.run(folder.rows(task.id), total)
+def _score(opened: OpenedTask, judge: Judge | None, folder: RunFolder, watch: Watch) -> TaskScores:
+    task = opened.task
+    if opened.samples is None:
+        reason = opened.unavailable or "the run has not come to it; run the same command again"
+        result = TaskScores(missing=[Missing(task.id, "", "error" if opened.unavailable else "missing", reason)])
+    else:
+        reader = Reader(task, judge, folder.predictions, folder.judgements)
+        result = TaskScorer(reader).run(folder.rows(task.id), opened.samples)
     watch(Scored(task.id, result))
     return result
 
@@ -280,59 +268,12 @@ def _score(task: Task, judge: Judge | None, folder: _Folder, total: int, watch: 
 def _finish(result: RunResult) -> RunResult:
     from otoscope.report.markdown import write_report
 
-    _write_json(result.folder / "scores.json", result.to_json())
+    write_json(result.folder / "scores.json", result.to_json())
     write_report(result, read_header(result.folder))
     return result
-
-
-def _write_json(path: Path, content: Any) -> None:
-    """Replace ``path`` at once, so that a reader never sees half of it."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n", "utf-8")
-    part.replace(path)
 
 
 def _sample_row(sample: Sample, key: str) -> dict[str, Any]:
     row = asdict(sample)
     del row["clips"], row["meta"]
     return {**row, "audio": [clip.name for clip in sample.clips], "prediction": key}
-
-
-def _header(plan: Plan, counts: Mapping[str, int]) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": plan.command,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "versions": {name: found for name in LIBRARIES if (found := _version(name))},
-        "tasks": {task.id: task.hash for task in plan.tasks},
-        "counts": dict(counts),
-        "model": {"id": plan.model.id, "settings": dict(plan.model.settings), "intake": asdict(plan.model.intake)},
-        "judge": _judge_identity(plan.judge),
-        "limit": plan.limit or "all",
-        "seed": plan.seed,
-        "long": plan.policy,
-        "batch": plan.batch or plan.model.batch,
-    }
-
-
-def _judge_identity(judge: Judge | None) -> dict[str, Any]:
-    if judge is None:
-        return {}
-    llm = {"id": judge.chat.id, "settings": dict(judge.chat.settings)} if judge.chat else {}
-    return {"spec": judge.spec, "id": judge.id, "llm": llm}
-
-
-def _stored_judge(identity: Mapping[str, Any]) -> Judge | None:
-    if not identity:
-        return None
-    llm = identity["llm"]
-    return Judge(identity["spec"], StoredChat(**llm) if llm else None)
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 from filelock import FileLock, Timeout
 
 from otoscope.errors import CorruptLogError, RunError, RunLockedError
+from otoscope.keys import KeyIndex
 from otoscope.records import dump_json
 
 
@@ -54,7 +55,7 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._offsets: dict[bytes, int] = {}
+        self._offsets = KeyIndex()
         self._end = 0
         self._writer: int | None = None
         self._reader: BinaryIO | None = None
@@ -72,18 +73,18 @@ class Log:
                             f"{self.path}: line {number} is not a record; remove the line and run again"
                         )
                     break  # the process died while it wrote the last line
-                self._offsets[bytes.fromhex(record["key"])] = self._end
+                self._offsets[record["key"]] = self._end
                 self._end += len(line)
 
     def __contains__(self, key: str) -> bool:
-        return bytes.fromhex(key) in self._offsets
+        return self._offsets.get(key) is not None
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the last record with ``key``, or None."""
-        offset = self._offsets.get(bytes.fromhex(key))
+        offset = self._offsets.get(key)
         if offset is None:
             return None
         if self._reader is None:
@@ -92,10 +93,16 @@ class Log:
         return dict(json.loads(self._reader.readline()))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for key in self._offsets:
-            record = self.get(key.hex())
-            if record is not None:
-                yield record
+        if not self.path.exists():
+            return
+        offset = 0
+        with self.path.open("rb") as lines:
+            while offset < self._end:
+                line = lines.readline()
+                record = json.loads(line)
+                if self._offsets.get(record["key"]) == offset:
+                    yield record
+                offset += len(line)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write one record in a single system call. The caller holds the ``RunLock``."""
@@ -107,7 +114,7 @@ class Log:
         line = dump_json(record).encode() + b"\n"
         if os.write(self._writer, line) != len(line):
             raise RunError(f"{self.path}: the disk is full; make room and run the same command again")
-        self._offsets[bytes.fromhex(record["key"])] = self._end
+        self._offsets[record["key"]] = self._end
         self._end += len(line)
 
     def __enter__(self) -> Self:

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from otoscope.audio import Audio, LimitPolicy, fit, read_audio
 from otoscope.errors import AudioError, ModelCallError
 from otoscope.models.protocol import Model, Reply, Request
+from otoscope.models.remote import clean_text
 from otoscope.models.replay import request_digest
 from otoscope.records import Prediction, PredictionStatus, Sample, digest, dump_json
 from otoscope.runner.log import Log
@@ -41,7 +42,8 @@ class Predictor:
         self._log = log
         self._policy = policy
         self._batch = batch or model.batch
-        self._identity = digest(model.id, dump_json(dict(model.settings)), policy)
+        settings = {**model.settings, "intake": asdict(model.intake), "long": policy}
+        self._identity = digest(model.id, dump_json(settings))
         self._waiting: dict[str, int] = {}
 
     def run(self, samples: Iterable[Sample], tell: Told, count: Counted) -> None:
@@ -119,8 +121,8 @@ class Predictor:
             call.sample,
             self._model.id,
             "error" if error else "ok",
-            "" if error else " ".join(reply.answer for reply in replies),
-            error,
+            "" if error else clean_text(" ".join(reply.answer for reply in replies)),
+            clean_text(error),
             _changes(audio for request in call.requests for audio in request.audios),
             usage,
             round(seconds * len(replies), 4),

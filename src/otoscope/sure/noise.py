@@ -120,9 +120,9 @@ def tone(size: int, frequencies: Sequence[float], amplitude: float) -> Wave:
 
 def fit(samples: Wave, size: int, how: Fit) -> Wave:
     """Return the first ``size`` samples; what is missing is looped or silent."""
-    missing = max(0, size - len(samples))
-    mode: Literal["wrap", "constant"] = "wrap" if how == "tile" else "constant"
-    return np.pad(samples, (0, missing), mode=mode)[:size]
+    if how == "tile":
+        return np.resize(samples, size)
+    return np.pad(samples, (0, max(0, size - len(samples))))[:size]
 
 
 def loudest(samples: Wave, size: int) -> Wave:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from otoscope.audio import read_audio, resample
-from otoscope.datasets.folder import read_rows, to_clip
+from otoscope.datasets.folder import read_rows
+from otoscope.datasets.rows import to_clip
 from otoscope.errors import TaskError, UsageError
 from otoscope.records import Clip
 from otoscope.sure.noise import RATE, Wave, active_rms
@@ -71,7 +72,9 @@ def read_utterances(path: Path, license_name: str = "") -> list[Utterance]:
     default = license_name or NOT_STATED
     utterances = list(_read_librispeech(path, default) if path.is_dir() else _read_manifest(path, default))
     if not utterances:
-        raise UsageError(f"--speech {path}: no utterances; give a folder with speaker/chapter/*.trans.txt or a manifest")
+        raise UsageError(
+            f"--speech {path}: no utterances; give a folder with speaker/chapter/*.trans.txt or a manifest"
+        )
     seen: set[str] = set()
     for utterance in utterances:
         if utterance.id in seen:
@@ -86,7 +89,8 @@ def _read_librispeech(folder: Path, default: str) -> Iterator[Utterance]:
             name, _, text = line.partition(" ")
             audio = file.parent / f"{name}.flac"
             yield _checked(
-                Utterance(name, Clip(audio, str(audio)), text, file.parent.parent.name, default), f"{file}: line {number}"
+                Utterance(name, Clip(audio, str(audio)), text, file.parent.parent.name, default),
+                f"{file}: line {number}",
             )
 
 

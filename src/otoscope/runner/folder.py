@@ -1,0 +1,167 @@
+"""The files of one run folder: what was asked, what came back, and how."""
+
+import json
+import platform
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from otoscope.errors import RunError
+from otoscope.judges.judge import Judge, StoredChat
+from otoscope.models.protocol import Model
+from otoscope.records import dump_json
+from otoscope.runner.log import Log
+from otoscope.task import Task, task_from_json
+
+SCHEMA = 1
+LIBRARIES = ("otoscope", "numpy", "scipy", "soundfile", "soxr", "rapidfuzz", "ctranslate2", "xllamacpp", "openai")
+
+
+@dataclass(slots=True)
+class RunFolder:
+    """The files of one run folder. Who writes to them holds the ``RunLock``.
+
+    Attributes:
+        path: the folder.
+        predictions: what the model answered.
+        judgements: what judges said of that.
+    """
+
+    path: Path
+    predictions: Log = field(init=False)
+    judgements: Log = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.predictions = Log(self.path / "predictions.jsonl")
+        self.judgements = Log(self.path / "judgements.jsonl")
+
+    @property
+    def samples(self) -> Path:
+        """The file of samples, each with the key of its prediction."""
+        return self.path / "samples.jsonl"
+
+    def rows(self, task: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of one task from ``samples.jsonl``."""
+        with self.samples.open(encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line) if line.endswith("\n") else {"task": None}
+                if row["task"] == task:
+                    yield row
+
+    def write_header(self, header: Mapping[str, Any]) -> None:
+        """Add a line that says what is done to the run from now on."""
+        with (self.path / "header.jsonl").open("a", encoding="utf-8") as file:
+            file.write(dump_json(header) + "\n")
+
+    def close(self) -> None:
+        """Close the logs."""
+        self.predictions.close()
+        self.judgements.close()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTask:
+    """A task as a run found it.
+
+    Attributes:
+        task: the task, with the commits of its datasets.
+        samples: how many samples the run has of it; None if it has not come to it.
+        unavailable: why its rows cannot be had, or an empty string.
+    """
+
+    task: Task
+    samples: int | None = None
+    unavailable: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the task's file content and what was found."""
+        state: dict[str, Any] = {"unavailable": self.unavailable} if self.unavailable else {}
+        return {
+            "content": dict(self.task.content),
+            **({"samples": self.samples} if self.samples is not None else state),
+        }
+
+
+def existing_run(path: Path) -> Path:
+    """Return ``path`` if it is a run folder.
+
+    Raises:
+        RunError: it is not.
+    """
+    if not (path / "header.jsonl").is_file():
+        raise RunError(f"{path}: not a run folder: there is no header.jsonl in it")
+    return path
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """Return the header of the last command that wrote to the run folder.
+
+    Raises:
+        RunError: the folder is not a run.
+    """
+    file = existing_run(path) / "header.jsonl"
+    lines = [line for line in file.read_text("utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    if not lines:
+        raise RunError(f"{file}: no header; the run ended before it began, start it again")
+    return dict(json.loads(lines[-1]))
+
+
+def read_tasks(path: Path) -> list[OpenedTask]:
+    """Return the tasks of a run folder as they were when it ran; none where there is no run yet."""
+    file = path / "tasks.json"
+    rows = json.loads(file.read_text("utf-8")) if file.exists() else []
+    return [
+        OpenedTask(task_from_json(row["content"], file), row.get("samples"), row.get("unavailable", "")) for row in rows
+    ]
+
+
+def write_tasks(path: Path, tasks: Iterable[OpenedTask]) -> None:
+    """Write the tasks of a run, so that it can be scored from its folder alone."""
+    write_json(path / "tasks.json", [task.to_json() for task in tasks])
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Replace ``path`` at once, so that a reader never sees half of it."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n", "utf-8")
+    part.replace(path)
+
+
+def make_header(model: Model, judge: Judge | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line that says with which versions, model, judge and settings a command ran."""
+    return {
+        "schema": SCHEMA,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "versions": {name: found for name in LIBRARIES if (found := _version(name))},
+        "model": {"id": model.id, "settings": dict(model.settings), "intake": asdict(model.intake)},
+        "judge": judge_identity(judge),
+        **settings,
+    }
+
+
+def judge_identity(judge: Judge | None) -> dict[str, Any]:
+    """Return what a header says of the judge."""
+    if judge is None:
+        return {}
+    llm = {"id": judge.chat.id, "settings": dict(judge.chat.settings)} if judge.chat else {}
+    return {"spec": judge.spec, "id": judge.id, "llm": llm}
+
+
+def stored_judge(identity: Mapping[str, Any]) -> Judge | None:
+    """Return the judge that a header names, for what it has judged already; None where nothing was judged."""
+    if not identity:
+        return None
+    llm = identity["llm"]
+    return Judge(identity["spec"], StoredChat(**llm) if llm else None)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
