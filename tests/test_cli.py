@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def test_help_of_every_verb_has_examples() -> None:
         result = otoscope(verb, "--help")
         assert result.returncode == 0
         assert "Example" in result.stdout
-        assert f"\n  otoscope {verb}" in result.stdout
+        assert re.search(rf"^ +otoscope {verb}", result.stdout, re.MULTILINE)
 
 
 def test_json_is_one_document_and_nothing_else(make_task: MakeTask, tmp_path: Path) -> None:

@@ -176,3 +176,17 @@ def test_a_hub_that_dies_loses_nothing_and_the_cache_works_offline(hub: DatasetH
     offline = run(hub, tmp_path, *tasks, "--model", "null", HF_HUB_OFFLINE="1")
     assert offline.returncode == 0, offline.stderr
     assert hub.gets.total() == sent
+
+
+def test_pulled_rows_are_not_fetched_again(hub: DatasetHub, tmp_path: Path) -> None:
+    hub.datasets["Org/here"] = {"data/test-0.parquet": parquet([{**BASE, "audio": clip(200), "label": "a"}])}
+    here, gone = write_task(tmp_path, "here"), write_task(tmp_path, "gone")
+    variables = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")}
+    command = [sys.executable, "-m", "otoscope", "tasks", "pull", str(here), str(gone)]
+    pulled = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    assert pulled.returncode == 1
+    assert "here: 1 files" in pulled.stdout
+    assert "Org/gone is not there" in pulled.stderr
+    sent = hub.gets.total()
+    assert run(hub, tmp_path, here, "--model", "null").returncode == 0
+    assert hub.gets.total() == sent

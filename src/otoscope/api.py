@@ -8,6 +8,7 @@ from otoscope.audio import LimitPolicy
 from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
 from otoscope.models import DEFAULT_MODEL, Model, Request, load_model
 from otoscope.models.function import FunctionModel
+from otoscope.runner.gating import Gate
 from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
 from otoscope.task import Task, select_tasks, variants
 
@@ -32,6 +33,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
     folder: Path | str | None = None,
     command: str = "otoscope.run",
     watch: Watch = _ignore,
+    gate: str | Gate | None = None,
 ) -> RunResult:
     """Ask a model about tasks, judge its answers and score them; continue a run that was interrupted.
 
@@ -46,9 +48,11 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         seed: which samples ``limit`` takes.
         policy: what to do with audio longer than the model takes.
         batch: most requests a call.
-        folder: the run folder; by default ``runs/TASKS--MODEL``.
+        folder: the run folder; by default ``runs/TASKS--MODEL``, with a gate ``runs/TASKS--MODEL--GATE``.
         command: how the run was started, for its header.
         watch: called with what happens.
+        gate: a spec such as ``gate.json``, or an object with the methods of ``Gate``. Where it turns a clip away the
+            model is not called. An answer has the same key with and without a gate.
 
     Raises:
         UsageError: a name or option is wrong.
@@ -58,16 +62,18 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     chosen = [part for task in select_tasks(names) for part in variants(task)]
     loaded = _model(model, model_options)
+    deciding = _gate(gate)
     plan = Plan(
         tasks=chosen,
         model=loaded,
         judge=_judge(chosen, judge, judge_options),
-        folder=Path(folder) if folder else RUNS / _folder_name(names, loaded.id),
+        folder=Path(folder) if folder else RUNS / _folder_name(names, loaded.id, deciding),
         limit=limit,
         seed=seed,
         policy=policy,
         batch=batch,
         command=command,
+        gate=deciding,
     )
     return execute(plan, watch)
 
@@ -112,11 +118,20 @@ def _model(model: str | Model | Callable[[Request], str], options: Mapping[str, 
     return model if isinstance(model, Model) else FunctionModel(model)
 
 
+def _gate(gate: str | Gate | None) -> Gate | None:
+    if not isinstance(gate, str):
+        return gate
+    from otoscope.gate.rule import load_gate
+
+    return load_gate(gate)
+
+
 def _judge(tasks: Sequence[Task], spec: str, options: Mapping[str, str] | None) -> Judge | None:
     return load_judge(spec, options) if any(task.kind != "sequence" for task in tasks) else None
 
 
-def _folder_name(names: Sequence[str], model: str) -> str:
-    """Return a folder name that is the same for the same tasks and model."""
+def _folder_name(names: Sequence[str], model: str, gate: Gate | None) -> str:
+    """Return a folder name that is the same for the same tasks, model and gate."""
     parts = ["+".join(Path(name).resolve().name if Path(name).exists() else name for name in names), model]
+    parts += [f"{gate.id}-{gate.signature[:8]}"] if gate else []
     return "--".join(re.sub(r"[^A-Za-z0-9.+_-]+", "-", part).strip("-") for part in parts)

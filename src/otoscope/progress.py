@@ -23,3 +23,18 @@ def download_bar() -> Iterator[DownloadProgress]:
             progress.update(bars[description], completed=done, total=total)
 
         yield update
+
+
+@contextlib.contextmanager
+def file_bar(description: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Give a callback, called with a file's name, files done and files in all, that draws one bar."""
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    with Progress(
+        *Progress.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda name, done, total: bar.update(
+            task, description=f"{description} {name}", completed=done, total=total
+        )

@@ -17,8 +17,9 @@ Expect = Literal["answer", "abstain"]
 
 #: ok: there is an answer, a verdict or a value. na: the answer holds no value. unparsed: the judge broke.
 #: undecided: the rules cannot tell and no LLM judge was given. error: the model or the audio failed, with the
-#: reason. abstained: the gate did not admit the clip. missing: no record yet.
-Outcome = Literal["ok", "na", "unparsed", "undecided", "error", "abstained", "missing"]
+#: reason. abstained: the gate did not admit the clip. unsupported: a model answered a row that holds nothing to
+#: answer, so no metric can take the answer. missing: no record yet.
+Outcome = Literal["ok", "na", "unparsed", "undecided", "error", "abstained", "unsupported", "missing"]
 
 PredictionStatus = Literal["ok", "error", "abstained"]
 GateOutcome = Literal["answer", "abstain", "clarify"]

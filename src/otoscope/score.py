@@ -19,7 +19,7 @@ from otoscope.stats import cluster_code, count_clusters, interval
 from otoscope.task import Task
 
 MISSING: tuple[Outcome, ...] = ("missing", "error", "undecided", "unparsed")
-"""Outcomes that leave a score incomplete. ``na`` and ``abstained`` are results."""
+"""Outcomes that leave a score incomplete. ``na``, ``abstained`` and ``unsupported`` are results."""
 
 
 class Missing(NamedTuple):
@@ -95,6 +95,8 @@ class Reader:
             reason=prediction.reason,
             seconds=prediction.seconds,
         )
+        if prediction.status == "ok" and row["expect"] == "abstain":
+            return reading._replace(outcome="unsupported", reason="the row holds nothing to answer")
         if prediction.status != "ok" or self._judge is None:
             return reading
         kind: JudgedKind = "classification" if self.task.kind == "classification" else "regression"
@@ -170,7 +172,7 @@ class TaskScorer:
     def _add(self, reading: Reading) -> None:
         row = reading.row
         self._counts[reading.outcome] += 1
-        if self._task.kind == "classification":
+        if self._task.kind == "classification" and row["expect"] == "answer":
             self._targets[row["target"]] += 1
             self._options[len(row["options"])] += 1
         self._seconds += reading.seconds

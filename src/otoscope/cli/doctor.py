@@ -17,7 +17,7 @@ EXTRAS = {
     "xllamacpp": "local",
     "huggingface-hub": "local",
     "openai": "openai",
-    "pyarrow": "parquet",
+    "pyarrow": "hub",
 }
 
 

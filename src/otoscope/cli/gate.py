@@ -131,7 +131,7 @@ def _line(file: Path, decision: "Decision") -> str:
     "-o", "output", type=click.Path(path_type=Path, dir_okay=False), default=Path("gate.json"), show_default=True
 )
 @json_option
-def calibrate_gate(
+def calibrate_gate(  # noqa: PLR0913 - one parameter an option
     *,
     folder: Path,
     spec: str,

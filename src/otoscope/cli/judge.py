@@ -29,6 +29,13 @@ class _Judge(click.Group):
         return super().make_context(info_name, args, parent, **extra)
 
 
+class _Path(click.Argument):
+    """The argument of ``judge`` itself, which is no part of the name of the command below it."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return super().get_usage_pieces(ctx) if self in ctx.command.params else []
+
+
 def _kind_option(function: Any) -> Any:
     return click.option(
         "--kind",
@@ -45,10 +52,12 @@ def _kind_option(function: Any) -> Any:
     subcommand_metavar="",
     context_settings={"allow_interspersed_args": True},
 )
-@click.argument("path", metavar="RUN|FILE", type=click.Path(path_type=Path, exists=True))
+@click.argument("path", cls=_Path, metavar="RUN|FILE", type=click.Path(path_type=Path, exists=True))
 @_kind_option
 @judge_options
-@json_option
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON and nothing else: of a run one document, of a file lines."
+)
 def command(
     path: Path, kind: "JudgedKind | None", judge_spec: str, judge_options: tuple[str, ...], as_json: bool
 ) -> int:
@@ -56,7 +65,7 @@ def command(
 
     No model under test is called. FILE has a row of JSON for each answer, with id, instruction, target and answer, and
     where they apply options, multi, synonyms and target_format. One line comes out for each row, in order; with --json
-    an object with id, status, and verdict or value. A wrong row is named by its line and key, and the others are judged.
+    an object with id, status, and verdict or value. A wrong row is named by its line and key; the others are judged.
 
     \b
     Examples:
@@ -116,7 +125,7 @@ def _judge_file(file: Path, kind: "JudgedKind | None", judge: str, options: dict
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Which orders.")
 @json_option
-def agreement(  # noqa: PLR0913, PLR0917 - one an option
+def agreement(
     file: Path,
     kind: "JudgedKind | None",
     judge_spec: str,
@@ -175,7 +184,9 @@ def _read(file: Path, labelled_for: "JudgedKind | None" = None) -> tuple[list["A
             click.echo(f"otoscope: {error}", err=True)
             wrong = True
     if not rows:
-        raise TaskError(f"{file}: no row can be judged; a row is a line of JSON with id, instruction, target and answer")
+        raise TaskError(
+            f"{file}: no row can be judged; a row is a line of JSON with id, instruction, target and answer"
+        )
     return rows, wrong
 
 

@@ -34,6 +34,7 @@ about again.
 )
 @click.option("--batch-size", type=click.IntRange(min=1), help="Most requests a call.")
 @click.option("--output", "-o", "folder", type=click.Path(path_type=Path), help="Run folder; default runs/TASK--MODEL.")
+@click.option("--gate", metavar="SPEC", help="Ask only about clips that this gate admits; see `otoscope gate list`.")
 @json_option
 def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     tasks: tuple[str, ...],
@@ -46,6 +47,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     policy: str,
     batch_size: int | None,
     folder: Path | None,
+    gate: str | None,
     as_json: bool,
 ) -> int:
     """Ask a model about tasks, judge its answers, and score them.
@@ -56,6 +58,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
       otoscope run starter --limit 3 --judge rules
       otoscope run my-task --model openai/my-model -M base_url=http://127.0.0.1:8000/v1
       otoscope run starter --model 'cmd/python examples/worker.py'
+      otoscope run sure-mini --gate gate.json
     """
     from otoscope import api
     from otoscope.cli.display import Display, print_result
@@ -74,6 +77,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             folder=folder,
             command=shlex.join(["otoscope", *map(_without_secret, sys.argv[1:])]),
             watch=display.watch,
+            gate=gate,
         )
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group("tasks")
 def command() -> None:
-    """List tasks, show one, check a task folder, or print the taxonomy.
+    """List tasks, show one, fetch or check their rows, or print the taxonomy.
 
     \b
     Examples:
@@ -24,6 +24,7 @@ def command() -> None:
       otoscope tasks list 'speech/**' --core superb
       otoscope tasks show superb-sv-vox-celeb1-test
       otoscope tasks check my-task
+      otoscope tasks pull superb-sv-vox-celeb1-test
       otoscope tasks taxonomy
     """
 
@@ -159,6 +160,32 @@ def check_task(path: Path) -> int:
                     click.echo(f"{task.id} {sample.id}: {error.reason}: {error}", err=True)
         click.echo(f"{task.id}: {samples} samples read")
     return 1 if bad else 0
+
+
+@command.command("pull")
+@click.argument("names", nargs=-1, required=True, metavar="TASK...")
+def pull_tasks(names: tuple[str, ...]) -> int:
+    """Fetch the rows of tasks from the hub into its cache, so that a run finds them there."""
+    from otoscope.datasets import hub
+    from otoscope.errors import DataUnavailableError
+    from otoscope.progress import file_bar
+    from otoscope.task import select_tasks
+
+    failed = 0
+    for task in select_tasks(names):
+        if not task.hub_parts:
+            click.echo(f"{task.id}: its rows are here")
+            continue
+        try:
+            with file_bar(task.id) as note:
+                files = hub.hub_files(hub.pin(task, {}), note)
+        except DataUnavailableError as error:
+            failed += 1
+            click.echo(str(error), err=True)
+            continue
+        size = sum(path.stat().st_size for _, path in files)
+        click.echo(f"{task.id}: {len(files)} files, {size / 1e6:.1f} MB")
+    return 1 if failed else 0
 
 
 @command.command("taxonomy")

@@ -126,7 +126,7 @@ def parquet_file(file: Path) -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise TaskError(f"{file}: reading Parquet needs pyarrow: pip install 'otoscope[parquet]'") from None
+        raise TaskError(f"{file}: reading Parquet needs pyarrow: pip install 'otoscope[hub]'") from None
     try:
         return pyarrow.parquet.ParquetFile(file)
     except pyarrow.ArrowInvalid as error:

@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from otoscope.datasets import read_samples
-from otoscope.errors import AudioError, TaskError, UsageError
+from otoscope.errors import TaskError, UsageError
 from otoscope.gate.evidence import read_sound
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
-from otoscope.gate.rule import Condition, Gate, assemble, part_names, write_gate
+from otoscope.gate.rule import CONDITIONS, Gate, assemble, part_names, write_gate
 from otoscope.gate.sweep import GRID, Point, Row, evaluate, sweep, to_csv, to_svg, with_threshold
 from otoscope.records import Sample, digest, dump_json
 from otoscope.task import read_task
@@ -122,11 +122,8 @@ def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrate
     at = evaluate(gate, rows, threshold)
     if at.rejected:
         first = next(row for row in rows if row.expect == "answer" and gate.verdict(row.measured).outcome != "answer")
-        notes = (
-            *notes,
-            f"{at.rejected} of {at.supported} supported rows are turned away, {first.id} first: "
-            f"{gate.verdict(first.measured).reason}",
-        )
+        reason = gate.verdict(first.measured).reason
+        notes += (f"{at.rejected} of {at.supported} supported rows are turned away, {first.id} first: {reason}",)
     record = {
         **asdict(plan),
         "score": score,
@@ -162,7 +159,7 @@ def pick(points: Sequence[Point], plan: Plan, what: str = "") -> float:
     if certified is None:
         start = points[0]
         raise UsageError(
-            f"{what}{start.sources} sources, {start.failed} of them failed at threshold 0, cannot show that at most "
+            f"{what}{start.sources} sources, {start.failed} failed at threshold 0, cannot show that at most "
             f"{plan.alpha:.3g} of all sources fail, at a risk of {plan.delta:.3g}. It takes "
             f"{sources_needed(plan.alpha, plan.delta, start.failed)} sources with {start.failed} failed. These data show "
             f"{upper_bound(start.failed, start.sources, plan.delta):.3g} at best"
@@ -266,8 +263,6 @@ def save(calibrated: Calibrated, path: Path) -> tuple[Path, Path, Path]:
 
 
 def _main_condition(spec: str) -> str:
-    from otoscope.gate.rule import CONDITIONS
-
     names = [name for name in part_names(spec) if name in CONDITIONS and name != "overlap"]
     fit = [name for name in names if CONDITIONS[name].bound == "least" and name != "avg_logprob"]
     if not fit:

@@ -119,20 +119,22 @@ def to_svg(points: Sequence[Point], chosen: float, score: str) -> str:
         curves.append((f"{kind}, turned away", COLOURS[number % len(COLOURS)], shares))
     at = _x(chosen)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-        f'font-size="12"><title>What each threshold of {score} admits and turns away</title>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">',
+        f"<title>What each threshold of {score} admits and turns away</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         *(_grid_line(step / 5) for step in range(6)),
         f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_y(1):.1f}" y2="{_y(0):.1f}" stroke="#222" stroke-dasharray="4 3"/>',
-        f'<text x="{at + 4:.1f}" y="{_y(1) - 6:.1f}">{chosen:.2f}</text>',
-        f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">threshold of {score}</text>',
+        f'<text font-size="12" x="{at + 4:.1f}" y="{_y(1) - 6:.1f}">{chosen:.2f}</text>',
+        f'<text font-size="12" x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">threshold of {score}</text>',
     ]
     for number, (label, colour, shares) in enumerate(curves):
         line = " ".join(
             f"{_x(point.threshold):.1f},{_y(share):.1f}" for point, share in zip(points, shares, strict=True)
         )
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{MARGIN + 8}" y="{_y(0.5) + 16 * number:.1f}" fill="{colour}">{label}</text>')
+        parts.append(
+            f'<text font-size="12" x="{MARGIN + 8}" y="{_y(0.5) + 16 * number:.1f}" fill="{colour}">{label}</text>'
+        )
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -148,6 +150,6 @@ def _grid_line(share: float) -> str:
     y, x = _y(share), _x(share)
     return (
         f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
-        f'<text x="{MARGIN - 6}" y="{y + 4:.1f}" text-anchor="end">{share:.1f}</text>'
-        f'<text x="{x:.1f}" y="{HEIGHT - MARGIN + 16}" text-anchor="middle">{share:.1f}</text>'
+        f'<text font-size="12" x="{MARGIN - 6}" y="{y + 4:.1f}" text-anchor="end">{share:.1f}</text>'
+        f'<text font-size="12" x="{x:.1f}" y="{HEIGHT - MARGIN + 16}" text-anchor="middle">{share:.1f}</text>'
     )

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otoscope.errors import ModelLoadingError
+from otoscope.gate import onnx
 from otoscope.gate.signal import Heard, Scores, Signal
 from otoscope.gate.spectrum import HOP, magnitudes, mel_filters
-from otoscope.gate.vad import onnx_session, require
+from otoscope.gate.vad import require
 from otoscope.models.local import find_folder
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ MEL_RANGE = (125.0, 7500.0)
 LAYERS = ((1, 64), (2, 128), (1, 128), (2, 256), (1, 256), (2, 512), *[(1, 512)] * 5, (2, 1024), (1, 1024))
 """Stride and channels of each pair of a depthwise and a pointwise convolution."""
 NORM_EPSILON = 1e-4
+SIZE = 2
+"""Number of the field that holds a dimension of a variable's shape."""
 
 AST_FILES = ("model.safetensors", "config.json", "preprocessor_config.json")
 
@@ -72,7 +75,7 @@ class Yamnet:
 
     @functools.cached_property
     def _session(self) -> Any:
-        return onnx_session(to_onnx(read_checkpoint(self._folder)))
+        return onnx.session(to_onnx(read_checkpoint(self._folder)))
 
     def tag(self, samples: "NDArray[np.float32]") -> "NDArray[np.float32]":
         """Return probabilities, shape (patches, 521), of mono audio at 16 kHz; the end is padded to a whole patch."""
@@ -166,14 +169,15 @@ def read_checkpoint(folder: Path) -> dict[str, "NDArray[np.float32]"]:
     variables = {}
     try:
         footer = index[-48:]
-        _, at = _varint(footer, 0)  # the first handle is of the metaindex, which says nothing here
-        _, at = _varint(footer, at)
+        _, at = onnx.varint(footer, 0)  # the first handle is of the metaindex, which says nothing here
+        _, at = onnx.varint(footer, at)
         for _, handle in _entries(index, *_handle(footer, at)):
             for name, value in _entries(index, *_handle(handle, 0)):
-                entry = dict(_fields(value))
+                entry = dict(onnx.fields(value))
                 if not name or entry.get(1) != 1:  # a header without a name, and types other than float
                     continue
-                shape = [dict(_fields(size)).get(1, 0) for number, size in _fields(entry.get(2, b"")) if number == 2]  # noqa: PLR2004
+                sizes = (dict(onnx.fields(one)) for number, one in onnx.fields(entry.get(2, b"")) if number == SIZE)
+                shape = [size.get(1, 0) for size in sizes]
                 start, size = entry.get(4, 0), entry[5]
                 variables[name.decode()] = np.frombuffer(data[start : start + size], "<f4").reshape(shape)
     except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
@@ -181,19 +185,9 @@ def read_checkpoint(folder: Path) -> dict[str, "NDArray[np.float32]"]:
     return variables
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:  # noqa: PLR2004 - the high bit says that more follows
-            return value, at
-
-
 def _handle(data: bytes, at: int) -> tuple[int, int]:
-    offset, at = _varint(data, at)
-    return offset, _varint(data, at)[0]
+    offset, at = onnx.varint(data, at)
+    return offset, onnx.varint(data, at)[0]
 
 
 def _entries(table: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -202,27 +196,12 @@ def _entries(table: bytes, offset: int, size: int) -> Iterator[tuple[bytes, byte
     end = size - 4 - 4 * struct.unpack("<I", block[-4:])[0]
     at, key = 0, b""
     while at < end:
-        shared, at = _varint(block, at)
-        own, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, at = onnx.varint(block, at)
+        own, at = onnx.varint(block, at)
+        length, at = onnx.varint(block, at)
         key = key[:shared] + block[at : at + own]
         yield key, block[at + own : at + own + length]
         at += own + length
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield numbers and values of a protocol buffer's fields."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        if kind == 0:
-            value, at = _varint(message, at)
-            yield tag >> 3, value
-            continue
-        size, at = _varint(message, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)  # noqa: PLR2004 - kinds of fields
-        yield tag >> 3, message[at : at + size]
-        at += size
 
 
 def to_onnx(variables: Mapping[str, "NDArray[np.float32]"]) -> bytes:
@@ -250,14 +229,13 @@ def to_onnx(variables: Mapping[str, "NDArray[np.float32]"]) -> bytes:
         shift = variable(layer + 1, "beta") - variable(layer + 1, "moving_mean") * scale
         kernel = variable(layer, name).transpose((3, 2, 0, 1) if groups == 1 else (2, 3, 0, 1))
         weight, bias, out = f"w{layer}", f"b{layer}", f"c{layer}"
-        tensors.extend([_tensor(weight, kernel * scale[:, None, None, None]), _tensor(bias, shift)])
-        attributes = [
-            _attribute("strides", ints=(stride, stride)),
-            _attribute("group", integer=groups),
-            _attribute("auto_pad", text="SAME_UPPER"),
-        ]
-        nodes.append(_node("Conv", (current, weight, bias), out, attributes))
-        nodes.append(_node("Relu", (out,), current := f"r{layer}"))
+        tensors.extend([onnx.tensor(weight, kernel * scale[:, None, None, None]), onnx.tensor(bias, shift)])
+        nodes.append(
+            onnx.node(
+                "Conv", [current, weight, bias], [out], strides=(stride,) * 2, group=groups, auto_pad="SAME_UPPER"
+            )
+        )
+        nodes.append(onnx.node("Relu", [out], [current := f"r{layer}"]))
         layer += 2
 
     convolve("kernel", 2, 1)
@@ -265,64 +243,12 @@ def to_onnx(variables: Mapping[str, "NDArray[np.float32]"]) -> bytes:
         convolve("depthwise_kernel", stride, channels)
         convolve("kernel", 1, 1)
         channels = wider
-    tensors.extend([_tensor("w", variable(layer, "kernel")), _tensor("b", variable(layer, "bias"))])
-    nodes.append(_node("GlobalAveragePool", (current,), "pooled"))
-    nodes.append(_node("Flatten", ("pooled",), "flat"))
-    nodes.append(_node("Gemm", ("flat", "w", "b"), "logits"))
-    nodes.append(_node("Sigmoid", ("logits",), "scores"))
+    tensors.extend([onnx.tensor("w", variable(layer, "kernel")), onnx.tensor("b", variable(layer, "bias"))])
+    nodes += [
+        onnx.node("GlobalAveragePool", [current], ["pooled"]),
+        onnx.node("Flatten", ["pooled"], ["flat"]),
+        onnx.node("Gemm", ["flat", "w", "b"], ["logits"]),
+        onnx.node("Sigmoid", ["logits"], ["scores"]),
+    ]
     classes = len(variable(layer, "bias"))
-    graph = b"".join(
-        [
-            *(_field(1, node) for node in nodes),
-            _field(2, b"yamnet"),
-            *(_field(5, tensor) for tensor in tensors),
-            _field(11, _value("x", (1, PATCH, MELS))),
-            _field(12, _value("scores", (classes,))),
-        ]
-    )
-    return _field(1, 8) + _field(7, graph) + _field(8, _field(1, b"") + _field(2, 13))  # IR 8, operators 13
-
-
-def _field(number: int, value: int | bytes) -> bytes:
-    """Return one field of a protocol buffer."""
-    if isinstance(value, int):
-        return _to_varint(number << 3) + _to_varint(value)
-    return _to_varint(number << 3 | 2) + _to_varint(len(value)) + value
-
-
-def _to_varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:  # noqa: PLR2004 - seven bits a byte
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def _tensor(name: str, values: "NDArray[np.float32]") -> bytes:
-    dimensions = b"".join(_field(1, size) for size in values.shape)
-    return dimensions + _field(2, 1) + _field(8, name.encode()) + _field(9, values.astype("<f4", order="C").tobytes())
-
-
-def _attribute(name: str, *, integer: int | None = None, ints: tuple[int, ...] = (), text: str = "") -> bytes:
-    if integer is not None:
-        return _field(1, name.encode()) + _field(3, integer) + _field(20, 2)
-    if text:
-        return _field(1, name.encode()) + _field(4, text.encode()) + _field(20, 3)
-    return _field(1, name.encode()) + b"".join(_field(8, one) for one in ints) + _field(20, 7)
-
-
-def _node(operator: str, inputs: tuple[str, ...], output: str, attributes: list[bytes] | None = None) -> bytes:
-    names = b"".join(_field(1, name.encode()) for name in inputs)
-    return (
-        names
-        + _field(2, output.encode())
-        + _field(4, operator.encode())
-        + b"".join(_field(5, attribute) for attribute in attributes or ())
-    )
-
-
-def _value(name: str, shape: tuple[int, ...]) -> bytes:
-    """Describe an input or output of floats whose first dimension is free."""
-    dimensions = _field(1, _field(2, b"n")) + b"".join(_field(1, _field(1, size)) for size in shape)
-    tensor = _field(1, 1) + _field(2, dimensions)
-    return _field(1, name.encode()) + _field(2, _field(1, tensor))
+    return onnx.model(nodes, tensors, {"x": (None, 1, PATCH, MELS)}, {"scores": (None, classes)})

@@ -5,11 +5,13 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from otoscope.errors import ModelLoadingError
+from otoscope.gate import onnx
 from otoscope.gate.signal import Heard, Scores
 from otoscope.models.local import find_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
@@ -19,6 +21,15 @@ FRAME = 512
 """Samples a step of Silero, 32 ms."""
 CONTEXT = 64
 """Samples of the step before, which the model sees again."""
+MIRRORED = 64
+"""Samples that are added to a step by reflection at its end."""
+HIDDEN = 128
+STFT_HOP = 128
+ENCODER_STRIDES = (1, 2, 2, 1)
+STEPS = 1024
+"""Steps a call, 33 s; more would only take memory."""
+BRANCH = "then_branch__Inline_0__"
+"""In the names of the weights for 16 kHz; the others are for 8 kHz."""
 ONSET, OFFSET = 0.5, 0.35
 """Speech begins at the first probability and ends under the second."""
 
@@ -29,6 +40,9 @@ WEBRTC_MODE = 2
 
 class Silero:
     """Silero VAD 6. Scores: ``silero``, seconds of speech, and ``silero_max``, the highest probability of a step.
+
+    Its published graph takes one step of 32 ms a call. The same weights are run here in a graph that takes many steps:
+    all but the recurrent layer is done for all of them at once.
 
     Args:
         spec: named weights or a path to ``silero_vad.onnx``.
@@ -44,26 +58,82 @@ class Silero:
 
     @functools.cached_property
     def _session(self) -> Any:
-        return onnx_session(str(self._file))
+        return onnx.session(_many_steps(self._file))
 
     def probabilities(self, samples: "NDArray[np.float32]") -> "NDArray[np.float32]":
         """Return the probability of speech for every 32 ms of mono audio at 16 kHz; the end is padded with zeros."""
         import numpy as np
 
         padded = np.pad(samples, (CONTEXT, -len(samples) % FRAME)).astype(np.float32, copy=False)
-        state, rate = np.zeros((2, 1, 128), np.float32), np.array(RATE, np.int64)
-        found = np.empty(len(padded) // FRAME, np.float32)
-        for index in range(len(found)):
-            start = index * FRAME
-            step = padded[np.newaxis, start : start + CONTEXT + FRAME]
-            probability, state = self._session.run(None, {"input": step, "state": state, "sr": rate})
-            found[index] = probability[0, 0]
-        return found
+        steps = np.lib.stride_tricks.sliding_window_view(padded, CONTEXT + FRAME)[::FRAME]
+        hidden = cell = np.zeros((1, 1, HIDDEN), np.float32)
+        found = []
+        for start in range(0, len(steps), STEPS):
+            part = np.pad(steps[start : start + STEPS], ((0, 0), (0, MIRRORED)), mode="reflect")
+            inputs = {"x": part[:, np.newaxis], "h": hidden, "c": cell}
+            probabilities, hidden, cell = self._session.run(["p", "hn", "cn"], inputs)
+            found.append(probabilities.ravel())
+        return np.concatenate(found) if found else np.zeros(0, np.float32)
 
     def measure(self, heard: Heard) -> Scores:
         """Return seconds of speech and the highest probability."""
         found = self.probabilities(heard.samples)
         return Scores({"silero": speech_seconds(found), "silero_max": float(found.max(initial=0.0))})
+
+
+def _many_steps(file: "Path") -> bytes:
+    """Return the 16 kHz branch of the published model as a graph over many steps.
+
+    Raises:
+        ModelLoadingError: the file holds another model.
+    """
+    import numpy as np
+
+    try:
+        found = onnx.constants(file.read_bytes())
+        weights = {name.split(BRANCH)[1]: value for name, value in found.items() if BRANCH in name}
+        basis = weights["stft.forward_basis_buffer"]
+        convolutions = [[weights[f"encoder.{i}.reparam_conv.{name}"] for name in ("weight", "bias")] for i in range(4)]
+        recurrent = [_gates(weights[f"decoder.rnn.{name}"]) for name in ("weight_ih", "weight_hh")]
+        biases = [_gates(weights[f"decoder.rnn.{name}"]) for name in ("bias_ih", "bias_hh")]
+        last, shift = weights["decoder.decoder.2.weight"], weights["decoder.decoder.2.bias"]
+    except (KeyError, IndexError, ValueError) as error:
+        raise ModelLoadingError(f"{file}: not Silero VAD 6: {error}") from error
+    half = len(basis) // 2
+    tensors = [onnx.tensor("real", basis[:half]), onnx.tensor("imaginary", basis[half:])]
+    nodes = []
+    for name in ("real", "imaginary"):
+        nodes.append(onnx.node("Conv", ["x", name], [f"{name}_part"], strides=(STFT_HOP,)))
+        nodes.append(onnx.node("Mul", [f"{name}_part"] * 2, [f"{name}_power"]))
+    nodes.append(onnx.node("Add", ["real_power", "imaginary_power"], ["power"]))
+    nodes.append(onnx.node("Sqrt", ["power"], ["e0"]))
+    for number, (stride, (kernel, bias)) in enumerate(zip(ENCODER_STRIDES, convolutions, strict=True)):
+        tensors += [onnx.tensor(f"w{number}", kernel), onnx.tensor(f"b{number}", bias)]
+        names = [f"e{number}", f"w{number}", f"b{number}"]
+        nodes.append(onnx.node("Conv", names, [f"c{number}"], strides=(stride,), pads=(1, 1)))
+        nodes.append(onnx.node("Relu", [f"c{number}"], [f"e{number + 1}"]))
+    tensors += [onnx.tensor(name, value[np.newaxis]) for name, value in zip(("wi", "wh"), recurrent, strict=True)]
+    tensors.append(onnx.tensor("bi", np.concatenate(biases)[np.newaxis]))
+    tensors += [onnx.tensor("last", last.reshape(HIDDEN, 1)), onnx.tensor("shift", shift)]
+    nodes += [
+        onnx.node("Transpose", ["e4"], ["sequence"], perm=(0, 2, 1)),
+        onnx.node("LSTM", ["sequence", "wi", "wh", "bi", "", "h", "c"], ["y", "hn", "cn"], hidden_size=HIDDEN),
+        onnx.node("Relu", ["y"], ["active"]),
+        onnx.node("MatMul", ["active", "last"], ["product"]),
+        onnx.node("Add", ["product", "shift"], ["logit"]),
+        onnx.node("Sigmoid", ["logit"], ["p"]),
+    ]
+    state = (1, 1, HIDDEN)
+    inputs = {"x": (None, 1, CONTEXT + FRAME + MIRRORED), "h": state, "c": state}
+    return onnx.model(nodes, tensors, inputs, {"p": (None, 1, 1, 1), "hn": state, "cn": state})
+
+
+def _gates(values: "NDArray[np.float32]") -> "NDArray[np.float32]":
+    """Return an LSTM's weights with the gates in ONNX's order: torch has input, forget, cell, output."""
+    import numpy as np
+
+    enter, forget, cell, leave = np.split(values, 4)
+    return np.concatenate([enter, leave, forget, cell])
 
 
 def speech_seconds(probabilities: "NDArray[np.float32]") -> float:
@@ -114,12 +184,3 @@ def require(module: str, what: str, package: str = "") -> None:
     if importlib.util.find_spec(module) is None:
         remedy = package or "'otoscope[gate]'"
         raise ModelLoadingError(f"{what}: needs {package or module}: pip install {remedy}")
-
-
-def onnx_session(model: str | bytes) -> Any:
-    """Return an onnxruntime session on one thread; the steps are too small to share."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

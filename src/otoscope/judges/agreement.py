@@ -114,9 +114,7 @@ class Agreement:
         return content
 
 
-def measure(
-    rows: Sequence[AnswerRow], judge: Judge, kind: JudgedKind, *, repeats: int = 0, seed: int = 0
-) -> Agreement:
+def measure(rows: Sequence[AnswerRow], judge: Judge, kind: JudgedKind, *, repeats: int = 0, seed: int = 0) -> Agreement:
     """Judge labelled rows and compare with the labels.
 
     Args:
@@ -157,9 +155,9 @@ def label_of(row: AnswerRow, kind: JudgedKind) -> str:
     """
     key, label = LABEL_KEYS[kind], row.content.get(LABEL_KEYS[kind])
     if kind == "classification":
-        if label not in {"yes", "no"}:
+        if not isinstance(label, str) or label not in {"yes", "no"}:
             raise TaskError(f"{row.where}: {key}: must be yes or no, as a person judged, not {label!r}")
-        return str(label)
+        return label
     value = canonical(label, row.question) if isinstance(label, str) and label != NOT_APPLICABLE else label
     if not isinstance(value, str):
         raise TaskError(
@@ -198,7 +196,7 @@ def _cell(label: str, said: str) -> tuple[str, str]:
     return heading, "the value" if same(label, said) else "another value"
 
 
-def _repeat(  # noqa: PLR0913, PLR0917 - what measure has at hand
+def _repeat(
     rows: Sequence[AnswerRow],
     judge: Judge,
     kind: JudgedKind,

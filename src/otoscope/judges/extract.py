@@ -18,6 +18,7 @@ from otoscope.judges.quantities import (
     note,
     number_text,
     quantities,
+    rank,
     read_words,
     without_scale,
 )
@@ -48,6 +49,7 @@ _NOTHING = frozenset({"no", "none", "empty", "not", "without"})
 _DENIALS = frozenset({"not", "never", "rather", "instead", "excluding"})
 _DENIAL_REACH = 4
 _SHORT = 8
+_SUMS = frozenset({"total", "sum", "overall", "altogether"})
 _COUNT_CUES = frozenset({("how", "many"), ("number", "of"), ("count", "the"), ("count", "of")})
 _ADJECTIVES = frozenset({"the", "all", "different", "distinct", "unique", "separate", "individual", "total"})
 _LINKS = frozenset({":", "is", "=", "of", "at", "as", "was"})
@@ -89,7 +91,8 @@ class _Answer:
     @cached_property
     def stems(self) -> frozenset[str]:
         """What the instruction speaks of, without the words that every instruction has."""
-        return frozenset(stem(word) for word in tokens(self.question.instruction) if is_word(word) and word not in FILLER)
+        words = filter(is_word, tokens(self.question.instruction))
+        return frozenset(stem(word) for word in words if word not in FILLER)
 
     @cached_property
     def counted(self) -> frozenset[str]:
@@ -205,7 +208,7 @@ def _no_number(answer: _Answer) -> Ruling | None:
         return _na("The answer holds numbers of another kind only.")
     if answer.has_digits or a_unit or vague & set(answer.words) or answer.is_foreign or lists_things:
         return _undecided("The answer may hold a number in other words.")
-    if _ANCHORS.search(answer.question.instruction) and answer.anchors & set(answer.words):
+    if answer.anchors & set(answer.words):
         return _undecided("The answer names a point of the scale by its word.")
     return _na("The answer holds no number.")
 
@@ -220,6 +223,8 @@ def _unclear(answer: _Answer) -> Ruling | None:
 
 def _ranged(answer: _Answer) -> Ruling | None:
     joined = alternatives(answer.words, answer.found)
+    if not joined and any(answer.words[one.end : two.start] == ["and"] for one, two in pairwise(answer.found)):
+        return _undecided("The answer gives two numbers.")
     if not joined:
         return None
     if answer.form.dimension == "time" and joined[0].value == 0:
@@ -232,9 +237,7 @@ def _ranged(answer: _Answer) -> Ruling | None:
 def _stated(answer: _Answer) -> Ruling | None:
     words = answer.words
     numbers = [number for number in answer.found if not _denied(words, number)]
-    numbers = (
-        _of_counted(answer, numbers) or _announced(answer, numbers) or best(words, numbers, answer.form, answer.asked)
-    )
+    numbers = _of_counted(answer, numbers) or _announced(answer, numbers) or _likeliest(answer, numbers)
     if len({number.value for number in numbers}) > 1:
         numbers = _concluded(words, numbers)
     values = {number.value for number in numbers}
@@ -258,17 +261,27 @@ def _of_counted(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
     words = answer.words
     nouns = [set(map(singular, words[one.end : one.end + 1])) for one in numbers]
     found = [one for one, noun in zip(numbers, nouns, strict=True) if answer.form.count and noun & answer.counted]
-    summed = any(_CUES & set(words[max(0, one.start - 2) : one.start]) for one in numbers if one not in found)
-    return [] if summed else _only(found)
+    return [] if any(_is_sum(words, one) for one in numbers if one not in found) else _only(found)
 
 
 def _announced(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
     """Return the numbers that "score:", "a total of" or "its duration is" stand before, if they are one."""
     words = answer.words
     names = _CUES | {word for word in words if stem(word) in answer.stems}
-    found = [one for one in numbers if words[one.start - 1] in _LINKS and words[max(0, one.start - 2)] in names]
-    listed = any(words[one.end : two.start] == ["and"] for one, two in pairwise(numbers))
-    return [] if listed else _only(found)
+    alone = [one for one in numbers if answer.form.count or rank(words, one, answer.form, answer.asked)]
+    pairs = [(words[at - 2], words[at - 1]) if (at := one.start) > 1 else ("", "") for one in alone]
+    found = [one for one, (name, link) in zip(alone, pairs, strict=True) if name in names and link in _LINKS]
+    return _only(found)
+
+
+def _likeliest(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
+    """Return the numbers of the wanted kind, and of a count those that are called a total."""
+    likely = best(answer.words, numbers, answer.form, answer.asked)
+    return [one for one in numbers if one in likely or (answer.form.count and _is_sum(answer.words, one))]
+
+
+def _is_sum(words: list[str], number: Quantity) -> bool:
+    return bool(_SUMS & set(words[max(0, number.start - 2) : number.start]))
 
 
 def _only(numbers: list[Quantity]) -> list[Quantity]:

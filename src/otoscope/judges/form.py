@@ -87,7 +87,9 @@ UNITS: Mapping[str, tuple[str, Decimal]] = {
 _BASE = {"time": "s", "frequency": "hz", "length": "m", "level": "db", "angle": "deg", "percent": "%", "tempo": "bpm"}
 
 _COUNT_ASKED = re.compile(r"\b(?:how many|number of|count|counts|counting|total times|times of|how often)\b")
-_UNIT_ASKED = re.compile(r"\b(?:in|unit:?|using|measured in|how many|number of|which|what)\s+(?:the unit of\s+)?(\w+|%)")
+_UNIT_ASKED = re.compile(
+    r"\b(?:in|unit:?|using|measured in|how many|number of|which|what)\s+(?:the unit of\s+)?(\w+|%)"
+)
 _DIMENSION_ASKED = (
     ("time", re.compile(r"\b(?:how long|duration|length of the (?:audio|clip|recording|speech|file)|timestamps?)\b")),
     ("length", re.compile(r"\b(?:how far|distance)\b")),
@@ -107,9 +109,7 @@ def form_of(question: Question) -> Form:
     low, high = (_limit(declared, "low"), _limit(declared, "high"))
     if low is None and high is None:
         low, high = _asked_range(question.instruction)
-    return replace(
-        inferred, kind=declared.get("type", inferred.kind), unit=unit, low=low, high=high, count=count
-    )
+    return replace(inferred, kind=declared.get("type", inferred.kind), unit=unit, low=low, high=high, count=count)
 
 
 def literal(text: str) -> Any:

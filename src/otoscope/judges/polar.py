@@ -20,7 +20,10 @@ from otoscope.judges.wording import (
 
 _YES_NO = {
     word: verdict
-    for verdict, words in (("yes", "yes yeah yep sí sì oui ja да 是 是的 はい 네"), ("no", "no nope nein nee нет 不是 いいえ 아니요"))
+    for verdict, words in (
+        ("yes", "yes yeah yep sí sì oui ja да 是 是的 はい 네"),
+        ("no", "no nope nein nee нет 不是 いいえ 아니요"),
+    )
     for word in words.split()
 }
 _PERSONS = word_set("persons")
@@ -89,7 +92,7 @@ def echoed(reading: Reading) -> set[str]:
 
 
 def compared(reading: Reading) -> set[str]:
-    """Return yes or no for an answer that speaks of the same speaker or of different ones where that is the question."""
+    """Return yes or no for an answer that speaks of the same speaker, or of different ones, if that is asked."""
     asked = tokens(reading.question.instruction)
     if not _of_persons(asked, "same") or reading.doubtful:
         return set()

@@ -159,7 +159,7 @@ class Reading:
 
     def _is_doing(self, label: str, subject: int, at: int) -> bool:
         """Return whether a word like "crowing" says what the label before it does, and does not name "crow"."""
-        is_verb = self.words[at].endswith("ing") and not label.split()[0].endswith("ing")
+        is_verb = self.words[at].endswith("ing") and not label.split(maxsplit=1)[0].endswith("ing")
         return is_verb and set(self.words[subject:at]) <= _BEING
 
     def _mention(self, before: Sequence[Mention], label: str, start: int, end: int) -> Mention:

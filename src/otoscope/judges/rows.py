@@ -63,8 +63,7 @@ def _row(line: bytes, where: str) -> AnswerRow:
     if not isinstance(row, dict):
         raise TaskError(f"{where}: a row is an object with keys, not {type(row).__name__}")
     faults = [f"{key}: missing" for key in _TEXTS if key not in row]
-    for error in _validator().iter_errors(row):
-        faults.append(f"{'.'.join(map(str, error.path))}: {error.message}")
+    faults += [f"{'.'.join(map(str, fault.path))}: {fault.message}" for fault in _validator().iter_errors(row)]
     if faults:
         raise TaskError(f"{where}: {'; '.join(faults)}")
     question = Question(
@@ -86,7 +85,7 @@ def _validator() -> Any:
 
     task = json.loads(files("otoscope").joinpath("task.schema.json").read_text(encoding="utf-8"))["properties"]
     properties: dict[str, Any] = {
-        **dict.fromkeys(_TEXTS, {"type": "string"}),
+        **{key: {"type": "string"} for key in _TEXTS},
         "target": {"type": "string", "minLength": 1},
         "options": {"type": "array", "items": {"type": "string"}},
         "multi": task["multi_label"],

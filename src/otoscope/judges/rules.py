@@ -103,7 +103,9 @@ def _true_or_false(reading: Reading) -> Ruling | None:
     if reading.labels.names != set(_TRUTH.values()) or reading.mentions:
         return None
     words = said(reading) or echoed(reading)
-    return _choice(reading, {_TRUTH[word] for word in words}, "says", doubt=hedges(reading)) if len(words) == 1 else None
+    if len(words) != 1:
+        return None
+    return _choice(reading, {_TRUTH[word] for word in words}, "says", doubt=hedges(reading))
 
 
 def _both(reading: Reading) -> Ruling | None:

@@ -94,7 +94,8 @@ _NUMBER = re.compile(r"-?\d.*(?<=\d)", re.DOTALL)
 _UNABLE = (
     r"(?:can not|could not|(?:am|'m|is) not able to|unable to|(?:do|did) not) +(?:\w+ly )?(?:determine|tell|identify|"
     r"hear (?!any|an?\b)|listen|process|understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|"
-    r"assess|extract|measure|count|rate|evaluate|judge|predict|transcribe|have (?:access|the ability|enough|the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|"
+    r"assess|extract|measure|count|rate|evaluate|judge|predict|transcribe|have (?:access|the ability|enough|"
+    r"the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|"
     r"comply|fulfill)"
 )
 _MISSING = (

@@ -22,6 +22,7 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 def cells(score: Score) -> tuple[str, ...]:
     """Return one row of the table as text, a cell for each of ``HEADINGS``."""
     counts = score.counts
+    scored = score.n - sum(counts.get(outcome, 0) for outcome in ("abstained", "unsupported"))
     failed = sum(counts.get(outcome, 0) for outcome in ("error", "unparsed", "missing"))
     return (
         score.task,
@@ -30,7 +31,7 @@ def cells(score: Score) -> tuple[str, ...]:
         f"{number(score.low)} to {number(score.high)}" if score.low is not None else "undefined",
         "" if score.chance is None else number(score.chance),
         "" if score.majority is None else number(score.majority),
-        str(score.n),
+        str(score.n) if scored == score.n else f"{scored} of {score.n}",
         "" if score.na_rate is None else f"{score.na_rate:.0%}",
         str(counts.get("undecided", 0) or ""),
         str(failed or ""),

@@ -13,6 +13,7 @@ from otoscope.errors import RunError
 from otoscope.judges.judge import Judge, StoredChat
 from otoscope.models.protocol import Model
 from otoscope.records import dump_json
+from otoscope.runner.gating import Gate
 from otoscope.runner.log import Log
 from otoscope.task import Task, task_from_json
 
@@ -26,15 +27,18 @@ class RunFolder:
 
     Attributes:
         path: the folder.
+        decisions: what gates said of the audio.
         predictions: what the model answered.
         judgements: what judges said of that.
     """
 
     path: Path
+    decisions: Log = field(init=False)
     predictions: Log = field(init=False)
     judgements: Log = field(init=False)
 
     def __post_init__(self) -> None:
+        self.decisions = Log(self.path / "decisions.jsonl")
         self.predictions = Log(self.path / "predictions.jsonl")
         self.judgements = Log(self.path / "judgements.jsonl")
 
@@ -58,6 +62,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Close the logs."""
+        self.decisions.close()
         self.predictions.close()
         self.judgements.close()
 
@@ -81,6 +86,7 @@ class OpenedTask:
         state: dict[str, Any] = {"unavailable": self.unavailable} if self.unavailable else {}
         return {
             "content": dict(self.task.content),
+            "file": str(self.task.file.resolve()),
             **({"samples": self.samples} if self.samples is not None else state),
         }
 
@@ -114,7 +120,10 @@ def read_tasks(path: Path) -> list[OpenedTask]:
     file = path / "tasks.json"
     rows = json.loads(file.read_text("utf-8")) if file.exists() else []
     return [
-        OpenedTask(task_from_json(row["content"], file), row.get("samples"), row.get("unavailable", "")) for row in rows
+        OpenedTask(
+            task_from_json(row["content"], Path(row.get("file", file))), row.get("samples"), row.get("unavailable", "")
+        )
+        for row in rows
     ]
 
 
@@ -142,6 +151,11 @@ def make_header(model: Model, judge: Judge | None, settings: Mapping[str, Any]) 
         "judge": judge_identity(judge),
         **settings,
     }
+
+
+def gate_identity(gate: Gate) -> dict[str, Any]:
+    """Return what a header says of the gate."""
+    return {"id": gate.id, "signature": gate.signature, "settings": dict(gate.settings)}
 
 
 def judge_identity(judge: Judge | None) -> dict[str, Any]:

@@ -49,8 +49,8 @@ def judge_task(
     def todo() -> Iterator[tuple[Question, str]]:
         for row in rows:
             prediction = predictions.get(row["prediction"])
-            if prediction is None or prediction["status"] != "ok":
-                continue
+            if prediction is None or prediction["status"] != "ok" or row["expect"] == "abstain":
+                continue  # of a row that holds nothing to answer no answer is right
             question = question_of(task, row, prediction["answer"])
             logged = find_judgement(question, kind, judge, log)
             key = judge.keys(question, kind)[-1]

@@ -1,8 +1,9 @@
 """One run: every stage over every task, in this process, into one run folder."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from otoscope.runner.folder import (
     OpenedTask,
     RunFolder,
     existing_run,
+    gate_identity,
     judge_identity,
     make_header,
     read_header,
@@ -26,9 +28,10 @@ from otoscope.runner.folder import (
     write_json,
     write_tasks,
 )
+from otoscope.runner.gating import Gate, Gating
 from otoscope.runner.judging import judge_task
 from otoscope.runner.log import RunLock
-from otoscope.runner.predict import Predictor
+from otoscope.runner.predict import Keys, Predictor
 from otoscope.score import Missing, Reader, TaskScorer, TaskScores, summarise
 from otoscope.task import Task
 
@@ -76,6 +79,7 @@ class Plan:
         policy: what to do with audio longer than the model takes.
         batch: most requests a call, or None for what the model likes.
         command: how the run was started, for the header.
+        gate: decides about each clip whether the model is asked; None asks always.
     """
 
     tasks: Sequence[Task]
@@ -87,6 +91,7 @@ class Plan:
     policy: LimitPolicy = "cut"
     batch: int | None = None
     command: str = ""
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ class RunResult:
         model: the id of the model.
         judge: the id of the judge, or an empty string.
         tasks: the scores by task id.
-        made: how many predictions and judgements this call added; 0 if the run was finished before.
+        made: how many decisions, predictions and judgements this call added; 0 if the run was finished before.
     """
 
     folder: Path
@@ -147,9 +152,10 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         commits = {part.path: part.version for opened in read_tasks(plan.folder) for part in opened.task.hub_parts}
         tasks = [OpenedTask(task) for task in plan.tasks]
         folder = RunFolder(plan.folder)
-        before = len(folder.predictions) + len(folder.judgements)
+        before = _records(folder)
         folder.write_header(make_header(plan.model, plan.judge, _settings(plan)))
-        predictor = Predictor(plan.model, folder.predictions, plan.policy, plan.batch)
+        gating = Gating(plan.gate, folder.decisions) if plan.gate else None
+        predictor = Predictor(plan.model, folder.predictions, plan.policy, plan.batch, gating)
         try:
             folder.samples.write_text("")
             for number, task in enumerate(plan.tasks):
@@ -159,10 +165,14 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
                     _predict(tasks[number], plan, folder, predictor, watch)
                     _judge(tasks[number], plan.judge, folder, watch)
                 results[task.id] = _score(tasks[number], plan.judge, folder, watch)
-            made = len(folder.predictions) + len(folder.judgements) - before
+            made = _records(folder) - before
             return _finish(RunResult(plan.folder, plan.model.id, plan.judge.id if plan.judge else "", results, made))
         finally:
             folder.close()
+
+
+def _records(folder: RunFolder) -> int:
+    return sum(map(len, (folder.decisions, folder.predictions, folder.judgements)))
 
 
 def rejudge(path: Path, judge: Judge, watch: Watch) -> RunResult:
@@ -211,6 +221,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "long": plan.policy,
         "batch": plan.batch or plan.model.batch,
+        "gate": gate_identity(plan.gate) if plan.gate else {},
     }
 
 
@@ -237,8 +248,8 @@ def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predi
     watch(Begun(task.id, "answer", opened.samples or 0))
     with folder.samples.open("a", encoding="utf-8") as file:
 
-        def tell(sample: Sample, key: str) -> None:
-            file.write(dump_json(_sample_row(sample, key)) + "\n")
+        def tell(sample: Sample, keys: Keys) -> None:
+            file.write(dump_json(_sample_row(sample, keys)) + "\n")
 
         samples = read_samples(task, plan.limit, plan.seed)
         predictor.run(samples, tell, lambda status: watch(Counted(status)))
@@ -273,7 +284,16 @@ def _finish(result: RunResult) -> RunResult:
     return result
 
 
-def _sample_row(sample: Sample, key: str) -> dict[str, Any]:
-    row = asdict(sample)
-    del row["clips"], row["meta"]
-    return {**row, "audio": [clip.name for clip in sample.clips], "prediction": key}
+def _sample_row(sample: Sample, keys: Keys) -> dict[str, Any]:
+    row = {field.name: getattr(sample, field.name) for field in fields(sample) if field.name not in {"clips", "meta"}}
+    names = [clip.name for clip in sample.clips]
+    return {**row, "meta": _scalars(sample.meta), "audio": names, "content": keys.audio, "prediction": keys.prediction}
+
+
+def _scalars(meta: Mapping[str, Any]) -> dict[str, str | float | bool]:
+    """Return the columns that a table may be made by; lists, bytes and numbers that JSON has no word for are left out."""
+    return {
+        name: value
+        for name, value in meta.items()
+        if isinstance(value, (str, bool)) or (isinstance(value, (int, float)) and math.isfinite(value))
+    }

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from otoscope.audio import Audio, LimitPolicy, fit, read_audio
 from otoscope.errors import AudioError, ModelCallError
@@ -10,10 +11,23 @@ from otoscope.models.protocol import Model, Reply, Request
 from otoscope.models.remote import clean_text
 from otoscope.models.replay import request_digest
 from otoscope.records import Prediction, PredictionStatus, Sample, digest, dump_json
+from otoscope.runner.gating import FAILED, Gating, rejected_key
 from otoscope.runner.log import Log
 from otoscope.runner.stage import run_stage
 
-Told = Callable[[Sample, str], None]
+class Keys(NamedTuple):
+    """Where the logs hold what became of a sample.
+
+    Attributes:
+        prediction: key of its prediction.
+        audio: digests of its decoded clips; none if one cannot be decoded.
+    """
+
+    prediction: str
+    audio: tuple[str, ...] = ()
+
+
+Told = Callable[[Sample, Keys], None]
 Counted = Callable[[PredictionStatus], None]
 
 
@@ -25,6 +39,7 @@ class _Call:
     request: str
     sample: str
     requests: tuple[Request, ...]
+    audio: tuple[str, ...]
 
 
 class Predictor:
@@ -35,9 +50,13 @@ class Predictor:
         log: where predictions go; a key that has an answer there is not asked again, an error is.
         policy: what to do with audio longer than the model takes.
         batch: most requests a call, or None for what the model likes.
+        gating: decides whether the model is asked at all; None asks always.
     """
 
-    def __init__(self, model: Model, log: Log, policy: LimitPolicy, batch: int | None = None) -> None:
+    def __init__(
+        self, model: Model, log: Log, policy: LimitPolicy, batch: int | None = None, gating: Gating | None = None
+    ) -> None:
+        self._gating = gating
         self._model = model
         self._log = log
         self._policy = policy
@@ -51,7 +70,7 @@ class Predictor:
 
         Args:
             samples: the samples, read lazily.
-            tell: called with each sample, in order, and the key of its prediction.
+            tell: called with each sample, in order, and where the logs hold what became of it.
             count: called once a sample, as soon as it has a prediction, with the prediction's status.
         """
 
@@ -69,10 +88,15 @@ class Predictor:
             try:
                 call = self._prepare(sample)
             except AudioError as error:
-                tell(sample, self._fail(sample, error))
+                tell(sample, Keys(self._fail(sample, error)))
                 count("error")
                 continue
-            tell(sample, call.key)
+            turned_away = self._turn_away(sample, call)
+            if turned_away is not None:
+                tell(sample, Keys(turned_away.key, call.audio))
+                count(turned_away.status)
+                continue
+            tell(sample, Keys(call.key, call.audio))
             logged = self._log.get(call.key)
             if logged is not None and logged["status"] == "ok":
                 count("ok")
@@ -84,10 +108,26 @@ class Predictor:
 
     def _prepare(self, sample: Sample) -> _Call:
         audios = [read_audio(clip.source, clip.name) for clip in sample.clips]
-        request = request_digest([audio.digest for audio in audios], sample.instruction, sample.text)
+        content = tuple(audio.digest for audio in audios)
+        request = request_digest(content, sample.instruction, sample.text)
         pieces = fit(audios, self._model.intake, self._policy) if audios else [[]]
         requests = tuple(Request(tuple(clips), sample.instruction, sample.text) for clips in pieces)
-        return _Call(digest(request, self._identity), request, sample.id, requests)
+        return _Call(digest(request, self._identity), request, sample.id, requests, content)
+
+    def _turn_away(self, sample: Sample, call: _Call) -> Prediction | None:
+        """Log that the gate lets the model not be asked, and return that record; None where the model is asked."""
+        if self._gating is None:
+            return None
+        decision = self._gating.decide(sample.clips, call.audio, sample.id)
+        if decision.admit:
+            return None
+        # A gate that failed has found nothing, so the sample has no outcome yet; it is not asked about either.
+        status: PredictionStatus = "error" if decision.reason == FAILED else "abstained"
+        key = rejected_key(self._gating.gate.signature, call.key)
+        prediction = Prediction(key, call.request, sample.id, self._model.id, status, reason=decision.reason)
+        if key not in self._log:
+            self._log.append(prediction.to_json())
+        return prediction
 
     def _fail(self, sample: Sample, error: AudioError) -> str:
         """Log that a clip cannot be used, and return the key of that record."""
