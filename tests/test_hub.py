@@ -172,10 +172,13 @@ def test_a_hub_that_dies_loses_nothing_and_the_cache_works_offline(hub: DatasetH
     assert run(hub, tmp_path, *tasks, "--model", "null").returncode == 0
     log = (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()
     assert len(log) == len({json.loads(line)["key"] for line in log}) == 4
-    sent = hub.gets.total()
-    offline = run(hub, tmp_path, *tasks, "--model", "null", HF_HUB_OFFLINE="1")
-    assert offline.returncode == 0, offline.stderr
-    assert hub.gets.total() == sent
+    hub.shutdown()
+    hub.server_close()
+    assert run(hub, tmp_path, *tasks, "--model", "null").returncode == 0, "a run knows its files"
+    (tmp_path / "run" / "tasks.json").unlink()
+    assert run(hub, tmp_path, *tasks, "--model", "null", HF_HUB_OFFLINE="1").returncode == 0, "so does the hub's cache"
+    gone = run(hub, tmp_path / "elsewhere", tasks[0], "--model", "null", "--json")
+    assert "cannot be fetched now" in json.loads(gone.stdout)["missing"][0]["reason"]
 
 
 def test_pulled_rows_are_not_fetched_again(hub: DatasetHub, tmp_path: Path) -> None:

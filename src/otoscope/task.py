@@ -60,6 +60,8 @@ class Part:
     variant: str = ""
     """Parts with different variants are scored apart; see ``variants``."""
     phase1_version: str = ""
+    files: tuple[str, ...] = ()
+    """The Parquet files of the split; empty: those whose name has the split's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +235,7 @@ def _to_task(content: Mapping[str, Any], file: Path) -> Task:
     values["synonyms"] = {label: tuple(words) for label, words in values.get("synonyms", {}).items()}
     columns = values.get("columns", {})
     values["columns"] = Columns(**{**columns, "audio": tuple(columns.get("audio", ()))})
-    values["parts"] = tuple(Part(**part) for part in values.get("parts", ()))
+    values["parts"] = tuple(Part(**{**part, "files": tuple(part.get("files", ()))}) for part in values.get("parts", ()))
     values.setdefault("id", values["name"].replace(" ", "-"))
     sequence = bool(SEQUENCE_METRICS & set(values["metrics"]))
     values.setdefault("kind", "sequence" if sequence else "classification")

@@ -15,37 +15,39 @@ from otoscope.datasets.rows import Row, parquet_file, parquet_rows
 from otoscope.errors import DataUnavailableError
 from otoscope.task import Part, Task
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHARD = re.compile(r"-of-(\d+)\.parquet$")
 
 Fetched = Callable[[str, int, int], None]
 """Called with a file's name, how many files of the task are there, and how many it has."""
 
 
-def pin(task: Task, known: Mapping[str, str]) -> Task:
-    """Return the task with a full commit for each of its datasets.
+def pin(task: Task, known: Mapping[str, Part]) -> Task:
+    """Return the task with a full commit and the names of the files for each of its datasets.
 
     Args:
         task: a task whose rows are on the hub.
-        known: commits by dataset that an earlier command of the same run used; where the task names none, these hold.
+        known: by dataset, what an earlier command of the same run found; it holds unless the task names another commit.
 
     Raises:
-        DataUnavailableError: a dataset is gone, gated, or the hub cannot be reached.
+        DataUnavailableError: a dataset is gone, gated, has no such split, or the hub cannot be reached.
     """
-    parts = tuple(replace(part, version=_commit(task, part, known)) for part in task.hub_parts)
+    parts = tuple(_pin(task, part, known.get(part.path)) for part in task.hub_parts)
     rest = {key: value for key, value in task.content.items() if key not in {"path", "version", "phase1_version"}}
     content = {**rest, "parts": [_named(part) for part in parts]}
     return replace(task, path="", version="", parts=parts, content=content)
 
 
-def _named(part: Part) -> dict[str, str]:
+def _pin(task: Task, part: Part, earlier: Part | None) -> Part:
+    if earlier is not None and earlier.files and part.version in {"", earlier.version}:
+        return replace(part, version=earlier.version, files=earlier.files)
+    if not part.version:
+        part = replace(part, version=str(_ask(task, part, lambda api: api.dataset_info(part.path).sha)))
+    return part if part.files else replace(part, files=tuple(_names(task, part)))
+
+
+def _named(part: Part) -> dict[str, Any]:
     """Return a part as a task file has it, without what is empty."""
-    return {key: value for key, value in asdict(part).items() if value}
-
-
-def _commit(task: Task, part: Part, known: Mapping[str, str]) -> str:
-    if _COMMIT.fullmatch(part.version):
-        return part.version
-    return known.get(part.path) or str(_ask(task, part, lambda api: api.dataset_info(part.path).sha))
+    return {key: list(value) if key == "files" else value for key, value in asdict(part).items() if value}
 
 
 def hub_files(task: Task, note: Fetched = lambda _name, _done, _total: None) -> list[tuple[Part, Path]]:
@@ -60,7 +62,7 @@ def hub_files(task: Task, note: Fetched = lambda _name, _done, _total: None) -> 
     """
     import huggingface_hub
 
-    wanted = [(part, name) for part in task.hub_parts for name in _names(task, part)]
+    wanted = [(part, name) for part in task.hub_parts for name in part.files]
     found = []
     for number, (part, name) in enumerate(wanted, 1):
         place = {"repo_id": part.path, "filename": name, "repo_type": "dataset", "revision": part.version}
@@ -95,6 +97,12 @@ def _names(task: Task, part: Part) -> list[str]:
     if not chosen:
         held = ", ".join(tables[:5]) or "no Parquet file"
         raise DataUnavailableError(f"{task.id}: {part.path} at {part.version[:12]} has no split {task.split!r}: {held}")
+    announced = {int(found[1]) for name in chosen if (found := _SHARD.search(name))}
+    if announced and sum(announced) != len(chosen):
+        raise DataUnavailableError(
+            f"{task.id}: {part.path} at {part.version[:12]}: {len(chosen)} of {sum(announced)} files are here; "
+            "unset HF_HUB_OFFLINE, or fetch the task first"
+        )
     return chosen
 
 
@@ -119,10 +127,10 @@ def _ask(task: Task, part: Part, question: Callable[[Any], Any]) -> Any:
 
 
 def hub_failures() -> tuple[type[Exception], ...]:
-    """Return what the hub's client raises when the network fails: the errors of the HTTP library that it brings."""
+    """Return what the hub's client raises when something fails, the errors of the HTTP library that it brings included."""
     from huggingface_hub.errors import HfHubHTTPError
 
-    return HfHubHTTPError.__bases__
+    return (*HfHubHTTPError.__bases__, OSError, ValueError)
 
 
 def _guard(task: Task, part: Part, call: Callable[[], Any]) -> Any:
@@ -146,6 +154,6 @@ def _guard(task: Task, part: Part, call: Callable[[], Any]) -> Any:
         message = f"lacks a file: {error}"
     except errors.OfflineModeIsEnabled:
         message = "is not in the hub's cache, and HF_HUB_OFFLINE is set: unset it or fetch the task first"
-    except (*hub_failures(), OSError, ValueError) as error:
+    except hub_failures() as error:
         message = f"cannot be fetched now: {type(error).__name__}: {error}"
     raise DataUnavailableError(f"{where} {message}")

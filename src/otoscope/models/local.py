@@ -86,7 +86,7 @@ def _from_hub(repository: str, files: Sequence[str]) -> Path:
         raise ModelLoadingError(f"{repository}: the hub needs huggingface-hub: pip install 'otoscope[local]'") from None
     try:
         return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(files)))
-    except (*hub_failures(), OSError, ValueError) as error:
+    except hub_failures() as error:
         raise ModelLoadingError(f"{repository}: not on the hub, or the hub cannot be reached: {error}") from error
 
 
