@@ -53,7 +53,8 @@ def main() -> None:
         for samples in (FEW, many):
             with tempfile.TemporaryDirectory() as name:
                 make_task(Path(name, "task"), kind, samples)
-                peak, seconds = measure("run", f"{name}/task", "--model", "null", "--judge", "rules", "-o", f"{name}/run")
+                options = ("--model", "null", "--judge", "rules", "-o", f"{name}/run")
+                peak, seconds = measure("run", f"{name}/task", *options)
             print(f"{kind}, {samples} samples: peak {peak:.0f} MB, {seconds:.1f} s CPU", flush=True)
             peaks.append(peak)
         print(f"{kind}: {peaks[1] - peaks[0]:.0f} MB more (goal 50)", flush=True)

@@ -4,11 +4,10 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otoscope.errors import MetricError, UnreadableValueError
 from otoscope.judges.judge import Judge
-from otoscope.judges.llm import JudgedKind
 from otoscope.metrics import Metric
 from otoscope.metrics import metric as find_metric
 from otoscope.records import Outcome, Prediction, Score
@@ -17,6 +16,9 @@ from otoscope.runner.judging import find_judgement, question_of
 from otoscope.runner.log import Log
 from otoscope.stats import cluster_code, count_clusters, interval
 from otoscope.task import Task
+
+if TYPE_CHECKING:
+    from otoscope.judges.llm import JudgedKind
 
 MISSING: tuple[Outcome, ...] = ("missing", "error", "undecided", "unparsed")
 """Outcomes that leave a score incomplete. ``na``, ``abstained`` and ``unsupported`` are results."""
@@ -103,7 +105,7 @@ class Reader:
         question = question_of(self.task, row, prediction.answer)
         judgement = find_judgement(question, kind, self._judge, self._judgements)
         if judgement is None:
-            return Reading(row, "missing", prediction.answer, reason="it was not judged yet; run the same command again")
+            return reading._replace(outcome="missing", reason="it was not judged yet; run the same command again")
         return reading._replace(
             outcome=judgement.status,
             taken=(judgement.verdict if kind == "classification" else judgement.value) or "",
@@ -158,7 +160,7 @@ class TaskScorer:
         self._result = TaskScores()
 
     def run(self, rows: Iterable[Mapping[str, Any]], expected: int) -> TaskScores:
-        """Return the scores over the task's rows of ``samples.jsonl``; of ``expected`` rows, absent ones are missing."""
+        """Return the scores over the task's rows of ``samples.jsonl``; those that lack to ``expected`` are missing."""
         for reading in self._reader.read(rows):
             self._add(reading)
         absent = expected - self._counts.total()

@@ -6,7 +6,6 @@ sources 94.5 %.
 """
 
 import itertools
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -14,6 +13,8 @@ from otoscope.metrics.protocol import Metric, Rows
 from otoscope.records import digest
 
 if TYPE_CHECKING:
+    from array import array
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -135,7 +136,8 @@ def _drawn_sums(rows: Rows, starts: _Indices, draws: int, rng: "np.random.Genera
     sums = np.add.reduceat(rows, starts, axis=0)
     for _ in range(draws):
         picks = rng.integers(0, len(sums), len(sums))
-        yield np.bincount(picks, minlength=len(sums))[np.newaxis] @ sums
+        times = np.bincount(picks, minlength=len(sums)).astype(np.float64)
+        yield times[np.newaxis] @ sums
 
 
 def _drawn_rows(rows: Rows, starts: _Indices, draws: int, rng: "np.random.Generator") -> Iterator[Rows]:

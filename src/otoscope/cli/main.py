@@ -9,7 +9,21 @@ import click
 
 from otoscope.errors import OtoscopeError, UsageError
 
-VERBS = ("run", "judge", "score", "report", "gate", "tasks", "published", "models", "weights", "sure", "doctor")
+VERBS = (
+    "run",
+    "judge",
+    "score",
+    "report",
+    "compare",
+    "metric",
+    "gate",
+    "tasks",
+    "published",
+    "models",
+    "weights",
+    "sure",
+    "doctor",
+)
 
 INCOMPLETE, USAGE, INTERRUPTED = 1, 2, 130
 

@@ -127,7 +127,7 @@ def _ask(task: Task, part: Part, question: Callable[[Any], Any]) -> Any:
 
 
 def hub_failures() -> tuple[type[Exception], ...]:
-    """Return what the hub's client raises when something fails, the errors of the HTTP library that it brings included."""
+    """Return what the hub's client raises when something fails, the errors of its HTTP library included."""
     from huggingface_hub.errors import HfHubHTTPError
 
     return (*HfHubHTTPError.__bases__, OSError, ValueError)

@@ -161,7 +161,7 @@ def pick(points: Sequence[Point], plan: Plan, what: str = "") -> float:
         raise UsageError(
             f"{what}{start.sources} sources, {start.failed} failed at threshold 0, cannot show that at most "
             f"{plan.alpha:.3g} of all sources fail, at a risk of {plan.delta:.3g}. It takes "
-            f"{sources_needed(plan.alpha, plan.delta, start.failed)} sources with {start.failed} failed. These data show "
+            f"{sources_needed(plan.alpha, plan.delta, start.failed)} sources with {start.failed} failed. These show "
             f"{upper_bound(start.failed, start.sources, plan.delta):.3g} at best"
         )
     return certified

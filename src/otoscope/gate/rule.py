@@ -56,6 +56,8 @@ class Condition:
         reason: what a decision says when the limit is not kept.
         outcome: what follows then.
         languages: limits by the language that was heard; another language is held to ``threshold`` and flagged.
+        refuses: flags with which the score means nothing, and which are then the reason: a text that is absent or goes
+            round in a loop is decoded with certainty.
     """
 
     signal: SignalName
@@ -65,6 +67,7 @@ class Condition:
     reason: str
     outcome: GateOutcome = "abstain"
     languages: Mapping[str, float] = field(default_factory=dict)
+    refuses: tuple[str, ...] = ()
 
     def limit(self, language: str) -> float:
         """Return the limit for what was heard in a language."""
@@ -75,13 +78,15 @@ class Condition:
         return value >= self.limit(language) if self.bound == "least" else value <= self.limit(language)
 
 
+NO_WORDS = ("no-text", "loop")
+
 CONDITIONS: Mapping[str, Condition] = {
     "silero": Condition("silero", "silero", "least", 0.1, "no-speech"),
     "webrtc": Condition("webrtc", "webrtc", "least", 0.1, "no-speech"),
     "tagger": Condition("tagger", "speech", "least", 0.3, "no-speech"),
-    "whisper": Condition("whisper", "whisper", "least", PAPER_THRESHOLD, "low-score"),
-    "whisper_text": Condition("whisper", "whisper_text", "least", PAPER_THRESHOLD, "low-score"),
-    "avg_logprob": Condition("whisper", "avg_logprob", "least", -1.0, "low-score"),
+    "whisper": Condition("whisper", "whisper", "least", PAPER_THRESHOLD, "low-score", refuses=NO_WORDS),
+    "whisper_text": Condition("whisper", "whisper_text", "least", PAPER_THRESHOLD, "low-score", refuses=NO_WORDS),
+    "avg_logprob": Condition("whisper", "avg_logprob", "least", -1.0, "low-score", refuses=NO_WORDS),
     "no_speech_prob": Condition("whisper", "no_speech_prob", "most", 0.6, "no-speech"),
     "overlap": Condition("overlap", "overlap", "most", 0.5, "ambiguous-source", "clarify"),
 }
@@ -232,8 +237,9 @@ class Gate:
                 return Verdict("abstain", "score-error", flags)
             if condition.languages and measured.language not in condition.languages:
                 flags = (*flags, "uncalibrated-language")
-            if condition.signal == "whisper" and "no-text" in measured.flags:
-                return Verdict("abstain", "no-text", flags)
+            refused = next((flag for flag in condition.refuses if flag in measured.flags), "")
+            if refused:
+                return Verdict(condition.outcome, refused, flags)
             if not condition.holds(value, measured.language):
                 return Verdict(condition.outcome, condition.reason, flags)
         return Verdict("answer", EVIDENCE, flags)
@@ -419,7 +425,8 @@ def _paper_gate(options: Mapping[str, str], threshold: float | None, *, force: b
         )
     limit = PAPER_THRESHOLD if threshold is None else threshold
     gate = assemble("energy+whisper", {"precision": "float32", **options, "scorer": scorer}, {"whisper": limit})
-    return Gate("sure-paper", gate.signals, gate.conditions)
+    published = [replace(condition, refuses=("no-text",)) for condition in gate.conditions]  # loops were not looked at
+    return Gate("sure-paper", gate.signals, published)
 
 
 def write_gate(gate: Gate, path: Path) -> None:
@@ -444,7 +451,8 @@ def read_gate(path: Path, *, force: bool = False) -> Gate:
         content = json.loads(path.read_text("utf-8"))
         if content["format"] != FORMAT:
             raise UsageError(f"{path}: format {content['format']!r}; this version reads {FORMAT}")
-        frozen, conditions = content["signals"], [Condition(**row) for row in content["conditions"]]
+        frozen = content["signals"]
+        conditions = [Condition(**{**row, "refuses": tuple(row["refuses"])}) for row in content["conditions"]]
         name, signature, calibration = content["name"], content["signature"], content["calibration"]
         disabled = content["disabled"]
     except FileNotFoundError:

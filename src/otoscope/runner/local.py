@@ -33,7 +33,7 @@ from otoscope.runner.judging import judge_task
 from otoscope.runner.log import RunLock
 from otoscope.runner.predict import Keys, Predictor
 from otoscope.score import Missing, Reader, TaskScorer, TaskScores, summarise
-from otoscope.task import Task
+from otoscope.task import Part, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
     """
     results: dict[str, TaskScores] = {}
     with RunLock(plan.folder):
-        commits = {part.path: part.version for opened in read_tasks(plan.folder) for part in opened.task.hub_parts}
+        known = {part.path: part for opened in read_tasks(plan.folder) for part in opened.task.hub_parts}
         tasks = [OpenedTask(task) for task in plan.tasks]
         folder = RunFolder(plan.folder)
         before = _records(folder)
@@ -159,7 +159,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         try:
             folder.samples.write_text("")
             for number, task in enumerate(plan.tasks):
-                tasks[number] = _open(task, plan.limit, commits, watch)
+                tasks[number] = _open(task, plan.limit, known, watch)
                 write_tasks(plan.folder, tasks)
                 if not tasks[number].unavailable:
                     _predict(tasks[number], plan, folder, predictor, watch)
@@ -225,7 +225,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _open(task: Task, limit: float | None, commits: Mapping[str, str], watch: Watch) -> OpenedTask:
+def _open(task: Task, limit: float | None, known: Mapping[str, Part], watch: Watch) -> OpenedTask:
     """Find out where the rows of a task are and how many; fetch them if they are on the hub."""
     if not task.hub_parts:
         return OpenedTask(task, count_samples(task, limit))
@@ -236,7 +236,7 @@ def _open(task: Task, limit: float | None, commits: Mapping[str, str], watch: Wa
         watch(Counted("ok"))
 
     try:
-        pinned = hub.pin(task, commits)
+        pinned = hub.pin(task, known)
         hub.hub_files(pinned, note)
         return OpenedTask(pinned, count_samples(pinned, limit))
     except DataUnavailableError as error:
