@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otoscope.errors import MetricError, UnreadableValueError
 from otoscope.judges.judge import Judge
-from otoscope.metrics import Metric
+from otoscope.metrics import Metric, Rows
 from otoscope.metrics import metric as find_metric
 from otoscope.records import Outcome, Prediction, Score
 from otoscope.relative import scale
 from otoscope.runner.judging import find_judgement, question_of
 from otoscope.runner.log import Log
-from otoscope.stats import cluster_code, count_clusters, interval
+from otoscope.stats import count_clusters, interval, name_code
 from otoscope.task import Task
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MISSING: tuple[Outcome, ...] = ("missing", "error", "undecided", "unparsed")
 """Outcomes that leave a score incomplete. ``na``, ``abstained`` and ``unsupported`` are results."""
+
+_SEVERAL = 5
 
 
 class Missing(NamedTuple):
@@ -31,6 +33,24 @@ class Missing(NamedTuple):
     sample: str
     outcome: Outcome
     reason: str
+
+
+class Spread(NamedTuple):
+    """How far the wording of the instruction moves the primary metric of a task.
+
+    Attributes:
+        task: id of the task.
+        metric: name of the metric.
+        instructions: how many instructions have at least five scored samples; others are not looked at.
+        low: the least value that one of them has.
+        high: the greatest.
+    """
+
+    task: str
+    metric: str
+    instructions: int
+    low: float
+    high: float
 
 
 class Reading(NamedTuple):
@@ -133,11 +153,13 @@ class TaskScores:
         scores: one a metric, the primary one first.
         missing: the samples without an outcome.
         judged_by: how many judgements each judge gave.
+        spread: the primary metric by instruction; None where there are not two instructions with several samples.
     """
 
     scores: list[Score] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     judged_by: Counter[str] = field(default_factory=Counter)
+    spread: Spread | None = None
 
 
 class TaskScorer:
@@ -153,6 +175,7 @@ class TaskScorer:
         self._statistics = [array("d") for _ in reader.metrics]
         self._widths = [1] * len(reader.metrics)
         self._clusters = array("Q")
+        self._instructions = array("Q")
         self._counts: Counter[Outcome] = Counter()
         self._targets: Counter[str] = Counter()
         self._options: Counter[int] = Counter()
@@ -169,6 +192,7 @@ class TaskScorer:
             reason = f"{absent} samples were not read yet; run the same command again"
             self._result.missing.append(Missing(self._task.id, "", "missing", reason))
         self._result.scores = [self._score(index) for index in range(len(self._reader.metrics))]
+        self._result.spread = self._spread()
         return self._result
 
     def _add(self, reading: Reading) -> None:
@@ -186,13 +210,38 @@ class TaskScorer:
             for index, values in enumerate(reading.statistics):
                 self._statistics[index].extend(values)
                 self._widths[index] = len(values)
-            self._clusters.append(cluster_code(row["cluster"]))
+            self._clusters.append(name_code(row["cluster"]))
+            self._instructions.append(name_code(row["instruction"]))
 
-    def _score(self, index: int) -> Score:
+    def _rows(self, index: int) -> Rows:
         import numpy as np
 
-        metric = self._reader.metrics[index]
-        rows = np.array(self._statistics[index], np.float64).reshape(-1, self._widths[index])
+        return np.array(self._statistics[index], np.float64).reshape(-1, self._widths[index])
+
+    def _spread(self) -> Spread | None:
+        import numpy as np
+
+        metric, rows = self._reader.metrics[0], self._rows(0)
+        instructions = np.asarray(self._instructions)
+        names, counts = np.unique(instructions, return_counts=True)
+        found = [metric.value(rows[instructions == name]) for name in names[counts >= _SEVERAL]]
+        values = [value for value in found if value is not None]
+        if len(values) < 2:  # noqa: PLR2004 - one value has no spread
+            return None
+        return Spread(self._task.id, metric.name, len(values), min(values), max(values))
+
+        metric, rows = self._reader.metrics[0], self._rows(0)
+        instructions = np.asarray(self._instructions)
+        names, counts = np.unique(instructions, return_counts=True)
+        found = [metric.value(rows[instructions == name]) for name in names[counts >= _SEVERAL]]
+        values = [value for value in found if value is not None]
+        if len(values) < 2:  # noqa: PLR2004 - one value has no spread
+            return None
+        return Spread(self._task.id, metric.name, len(values), min(values), max(values))
+
+    def _score(self, index: int) -> Score:
+
+        metric, rows = self._reader.metrics[index], self._rows(index)
         value = metric.value(rows) if len(rows) else None
         found = interval(metric, rows, self._clusters) if value is not None else None
         na_rate = self._na_rate()

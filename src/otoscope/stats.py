@@ -13,8 +13,6 @@ from otoscope.metrics.protocol import Metric, Rows
 from otoscope.records import digest
 
 if TYPE_CHECKING:
-    from array import array
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -29,12 +27,12 @@ _FEWEST_DRAWS = 200
 _MOST_ENUMERATED = 14
 
 
-Clusters: TypeAlias = "Sequence[str] | array[int]"
-"""The source of each row, by name or by ``cluster_code``."""
+Clusters: TypeAlias = Sequence[str] | Sequence[int]
+"""The source of each row, by name or by ``name_code``."""
 
 
-def cluster_code(name: str) -> int:
-    """Return a number of 64 bits that stands for the name of a cluster, since 200,000 names take much memory."""
+def name_code(name: str) -> int:
+    """Return a number of 64 bits that stands for a name, since 200,000 names take much memory."""
     return int(digest(name)[:16], 16)
 
 

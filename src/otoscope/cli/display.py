@@ -99,6 +99,12 @@ def print_result(result: RunResult) -> None:
         console.print(f"{row.outcome}: {row.task} {row.sample}: {row.reason}", markup=False, soft_wrap=True)
     if len(result.missing) > 10:  # noqa: PLR2004 - as many as above
         console.print(f"... and {len(result.missing) - 10} more; see report.md")
+    undecided = sum(row.outcome == "undecided" for row in result.missing)
+    if undecided:
+        command = f"otoscope judge {result.folder} --judge auto:openai/NAME (or auto, the local model)"
+        console.print(
+            f"{undecided} undecided by the rules. To ask a language model: {command}", markup=False, soft_wrap=True
+        )
     judged = result.to_json()["judged_by"]
     if judged:
         console.print(

@@ -16,6 +16,7 @@ EXTRAS = {
     "tokenizers": "local",
     "xllamacpp": "local",
     "huggingface-hub": "local",
+    "onnxruntime": "gate",
     "openai": "openai",
     "pyarrow": "hub",
 }

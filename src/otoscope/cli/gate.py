@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from otoscope.cli.options import Decorated, json_option, key_values
+from otoscope.cli.sure_report import replay_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,3 +191,6 @@ def _tell(calibrated: "Calibrated") -> None:
         click.echo(f"{kind:<13} {away} of {total} turned away")
     for note in calibrated.notes:
         click.echo(f"note: {note}")
+
+
+command.add_command(replay_command)

@@ -29,9 +29,9 @@ def judge_options(function: Decorated) -> Decorated:
         "--judge",
         "judge_spec",
         metavar="SPEC",
-        default="auto",
+        default="rules",
         show_default=True,
-        help="rules; llm:SPEC; auto (rules, then the local language model for what they leave undecided); auto:SPEC.",
+        help="rules; auto (rules, then the local language model for what they leave undecided); auto:SPEC; llm:SPEC.",
     )(function)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from otoscope.cli.options import json_option
+from otoscope.cli.sure_report import control_command, report_command
 from otoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -157,3 +158,7 @@ def _print(datasheet: dict[str, Any], output: Path) -> None:
             f"non-speech, {kinds['babble']} babble; {rows['leaking']} leak; {rows['written']} rows written"
         )
     click.echo(f"{output}: datasheet.md says what is in it; next: otoscope run {output}")
+
+
+command.add_command(report_command)
+command.add_command(control_command)

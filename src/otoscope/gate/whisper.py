@@ -6,6 +6,7 @@ settings.
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
@@ -15,7 +16,7 @@ from otoscope.gate.evidence import peak_level
 from otoscope.gate.signal import Heard, Scores
 from otoscope.gate.vad import require
 from otoscope.models.local import find_folder, local_threads
-from otoscope.models.whisper import FILES, MAX_TOKENS, RATE, WINDOW_SECONDS, log_mel
+from otoscope.models.whisper import FILES, MAX_LENGTH, RATE, WINDOW_SECONDS, log_mel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +57,7 @@ class Conventions:
     suppression: Suppression = "model"
     precision: str = "int8"
     language: str = "detect"
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int = MAX_LENGTH // 2
     pooling: Pooling = "max"
     window: Window = "whole"
 
@@ -322,6 +323,12 @@ class TransformersDecoder:
         return load(str(self._folder), dtype=torch.float32, local_files_only=True).eval()
 
     @functools.cached_property
+    def _cache(self) -> str:
+        """Name of the cache argument, which transformers changed in version 5."""
+        known = inspect.signature(self._model.forward).parameters
+        return "cache" if "cache" in known else "past_key_values"
+
+    @functools.cached_property
     def _ids(self) -> Mapping[str, int]:
         import tokenizers
 
@@ -336,7 +343,7 @@ class TransformersDecoder:
         with torch.inference_mode():
             encoded = model.model.encoder(features)
             start = ids["<|startoftranscript|>"]
-            first = self._logits(encoded, [start], None)[0][0]
+            first = self._logits(encoded, [start], self._new_cache())[0]
             language = ""
             if languages := getattr(model.generation_config, "lang_to_id", None):
                 language = conventions.language
@@ -352,10 +359,9 @@ class TransformersDecoder:
         config, end = self._model.generation_config, self._ids["<|endoftext|>"]
         likeliest: list[float] = []
         tokens: list[int] = []
-        asked, cache = prompt, None
+        asked, cache = prompt, self._new_cache()
         while len(tokens) < conventions.max_tokens:
-            logits, cache = self._logits(encoded, asked, cache)
-            step = logits[-1]
+            step = self._logits(encoded, asked, cache)[-1]
             if conventions.suppression == "model":
                 forbidden = [
                     *(config.suppress_tokens or ()),
@@ -370,13 +376,18 @@ class TransformersDecoder:
             asked = [token]
         return likeliest, tokens, False
 
-    def _logits(self, encoded: Any, asked: Sequence[int], cache: Any) -> tuple[Any, Any]:
+    def _new_cache(self) -> Any:
+        import transformers
+
+        return transformers.EncoderDecoderCache(transformers.DynamicCache(), transformers.DynamicCache())
+
+    def _logits(self, encoded: Any, asked: Sequence[int], cache: Any) -> Any:
+        """Return the logits after each token asked about, shape (tokens, vocabulary); the cache remembers them."""
         import torch
 
-        output = self._model(
-            encoder_outputs=encoded, decoder_input_ids=torch.tensor([asked]), past_key_values=cache, use_cache=True
-        )
-        return output.logits[0].clone(), output.past_key_values
+        tokens = torch.tensor([asked])
+        output = self._model(encoder_outputs=encoded, decoder_input_ids=tokens, use_cache=True, **{self._cache: cache})
+        return output.logits[0].clone()
 
 
 def load_whisper_score(settings: Mapping[str, Any]) -> WhisperScore:

@@ -13,7 +13,7 @@ from otoscope.judges.rules import RULES_VERSION, decide
 from otoscope.models.chat import Chat, load_chat
 from otoscope.records import Judgement, digest, dump_json
 
-DEFAULT_JUDGE = "auto"
+DEFAULT_JUDGE = "rules"
 DEFAULT_LLM = "qwen2.5-coder-1.5b"
 RULES = f"rules-{RULES_VERSION}"
 

@@ -1,6 +1,6 @@
 """``report.md``: what a run measured, by which means, and what is missing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from otoscope.report.tables import HEADINGS, cells, number
@@ -28,30 +28,40 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
         "",
         f"Started {header['started']} with `{header['command']}`, otoscope {content['otoscope']}.",
         f"Judge: {result.judge or 'none needed'}.",
-        *_table(HEADINGS, [cells(score) for score in result.scores]),
+        *table(HEADINGS, [cells(score) for score in result.scores]),
         NOTE,
-        *_section("By kind"),
-        *_table(
+        *section("By kind"),
+        *table(
             ("kind", "metric", "tasks", "mean"),
             [(row["kind"], row["metric"], str(row["tasks"]), number(row["mean"])) for row in content["kinds"]],
         ),
-        *_section("Judged by"),
+        *_instructions(content["instructions"]),
+        *section("Judged by"),
         *(
             [f"- {judge}: {count}" for judge, count in sorted(content["judged_by"].items())]
             or ["No answer was judged."]
         ),
-        *_section("Missing"),
+        *section("Missing"),
         *(
             [f"- {row.outcome}: {row.task} {row.sample}: {row.reason}" for row in result.missing]
             or ["Nothing is missing."]
         ),
-        *_section("Signatures"),
+        *section("Signatures"),
         *[f"- {score.task}: `{score.signature}`" for score in result.scores],
-        *_section("Settings"),
+        *section("Settings"),
         *[f"- {name}: `{value}`" for name, value in sorted(_settings(header).items())],
         "",
     ]
     return "\n".join(lines)
+
+
+def _instructions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return how far the wording of the instruction moves each task, if any task says so."""
+    headings = ("task", "metric", "instructions", "least", "greatest")
+    lines = [
+        (row["task"], row["metric"], str(row["instructions"]), number(row["low"]), number(row["high"])) for row in rows
+    ]
+    return [*section("By instruction"), *table(headings, lines)] if rows else []
 
 
 def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,11 +69,13 @@ def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: header[name] for name in names}, **header["model"]["settings"], **header["versions"]}
 
 
-def _section(title: str) -> list[str]:
+def section(title: str) -> list[str]:
+    """Return the lines of a heading."""
     return ["", f"## {title}", ""]
 
 
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table."""
     return ["", _line(headings), _line(tuple("---" for _ in headings)), *map(_line, rows), ""]
 
 

@@ -134,6 +134,7 @@ class RunResult:
             "complete": not self.missing,
             "tasks": [score.to_json() for score in self.scores],
             "kinds": summarise(self.tasks.values()),
+            "instructions": [task.spread._asdict() for task in self.tasks.values() if task.spread],
             "missing": [row._asdict() for row in self.missing],
         }
 
@@ -291,7 +292,7 @@ def _sample_row(sample: Sample, keys: Keys) -> dict[str, Any]:
 
 
 def _scalars(meta: Mapping[str, Any]) -> dict[str, str | float | bool]:
-    """Return the columns that a table may be made by; lists, bytes and numbers that JSON has no word for are left out."""
+    """Return the columns that a table may be made by; lists, bytes, NaN and infinity are left out."""
     return {
         name: value
         for name, value in meta.items()

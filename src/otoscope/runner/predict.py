@@ -15,6 +15,7 @@ from otoscope.runner.gating import FAILED, Gating, rejected_key
 from otoscope.runner.log import Log
 from otoscope.runner.stage import run_stage
 
+
 class Keys(NamedTuple):
     """Where the logs hold what became of a sample.
 

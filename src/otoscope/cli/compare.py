@@ -1,0 +1,95 @@
+"""``otoscope compare``: compare two runs sample by sample."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from otoscope.cli.options import json_option
+
+if TYPE_CHECKING:
+    from otoscope.compare import Difference, RunComparison
+
+HEADINGS = ("task", "metric", "A", "B", "A - B", "95 % interval", "p", "p (Holm)", "n", "flipped")
+SHOWN = 10
+WIDEST = 60
+
+
+@click.command("compare")
+@click.argument("folders", nargs=2, metavar="RUN RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--force", is_flag=True, help="Compare runs although different judges judged them.")
+@json_option
+def command(folders: tuple[Path, Path], force: bool, as_json: bool) -> int:
+    r"""Compare two runs over the samples that both have an outcome for.
+
+    The difference is that of the first run minus the second, with a paired 95 % interval over sources. The test is
+    McNemar's for right and wrong answers to independent samples, else the answers are exchanged source by source;
+    p-values are also adjusted after Holm for all tests of the table. Exit status 1: a sample has no outcome in one run.
+
+    \b
+    Examples:
+      otoscope compare runs/starter--cascade runs/starter--null
+      otoscope compare runs/starter--cascade runs/starter--null --json
+    """
+    from otoscope.compare import compare_runs
+
+    comparison = compare_runs(*folders, force=force)
+    if as_json:
+        click.echo(json.dumps(comparison.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
+    else:
+        _print(comparison)
+    return 0 if comparison.complete else 1
+
+
+def _print(comparison: "RunComparison") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)  # noqa: PLR2004 - names left
+    for task in comparison.tasks:
+        for number, row in enumerate(task.differences):
+            table.add_row(*_cells(row, str(len(task.flips) or "") if number == 0 else ""))
+    console.print(table)
+    for line in _remarks(comparison):
+        console.print(line)
+
+
+def _remarks(comparison: "RunComparison") -> Iterator[str]:
+    """Yield a line for each flip, as far as shown, for what is left out, and for the runs."""
+    flips = [(task.task, flip) for task in comparison.tasks for flip in task.flips]
+    for name, flip in flips[:SHOWN]:
+        answers = f"A said {_short(flip.answer_a)}, B said {_short(flip.answer_b)}"
+        yield f"flipped: {name} {flip.sample}: {_short(flip.target)} is right, {answers}"
+    if len(flips) > SHOWN:
+        yield f"... and {len(flips) - SHOWN} more; see --json"
+    for task in comparison.tasks:
+        for outcomes, count in sorted(task.left_out.items()):
+            yield f"left out: {task.task}: {count} samples ({outcomes})"
+    for letter, names in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if names:
+            yield f"only in {letter}: {', '.join(names)}"
+    runs = zip("AB", (comparison.a, comparison.b), comparison.models, comparison.judges, strict=True)
+    for letter, path, model, judge in runs:
+        yield f"{letter}: {path}, model {model}, judged by {judge}"
+
+
+def _cells(row: "Difference", flipped: str) -> tuple[str, ...]:
+    from otoscope.report.tables import ARROWS, number
+
+    interval = "undefined" if row.low is None else f"{number(row.low)} to {number(row.high)}"
+    values = (number(row.a), number(row.b), number(row.difference), interval)
+    return (row.task, f"{row.metric} {ARROWS[row.better]}", *values, _p(row.p), _p(row.adjusted), str(row.n), flipped)
+
+
+def _p(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}" if value >= 1e-3 else f"{value:.1g}"  # noqa: PLR2004
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= WIDEST else f"{text[:WIDEST]}…")

@@ -1,0 +1,136 @@
+"""``otoscope sure report`` and ``otoscope gate replay``: stored answers behind gates."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from otoscope.cli.options import json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from otoscope.runner.replay import Watch
+
+RUN = click.Path(path_type=Path, exists=True, file_okay=False)
+
+
+@click.command("report")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=RUN)
+@click.option(
+    "--gate",
+    "specs",
+    multiple=True,
+    metavar="SPEC",
+    help="A gate to put before the models; the first is what the report is about, others are compared with it.",
+)
+@click.option(
+    "--cost",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="What answering a row that holds nothing costs, where a wrong answer costs 1 less this.",
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write it to FILE.")
+@json_option
+def report_command(
+    *, runs: tuple[Path, ...], specs: tuple[str, ...], cost: float, output: Path | None, as_json: bool
+) -> int:
+    """Report what models do with a SURE set, alone and behind gates, from their run folders.
+
+    \b
+    Examples:
+      otoscope sure report runs/sure-mini--* --gate gate.json -o report.md
+      otoscope sure report runs/sure-mini--* --gate gate.json --gate energy --gate silero --gate energy+silero
+      otoscope sure report runs/sure-mini--* --gate gate.json --cost 0.9 --json
+
+    A decision that the folders lack is made from the audio; no model is called.
+    """
+    from otoscope.report.sure import render
+    from otoscope.runner.replay import replay
+    from otoscope.sure.report import build, read_runs
+
+    with _counting() as watch:
+        gates = replay(runs, specs, watch)
+    report = build(read_runs(runs, gates), gates, cost)
+    text = json.dumps(report, ensure_ascii=False, indent=1, sort_keys=True) if as_json else render(report)
+    if output is None:
+        click.echo(text)
+    else:
+        output.write_text(f"{text.rstrip()}\n", "utf-8")
+        click.echo(f"written: {output}")
+    return 1 if any(run["missing"] for run in report["runs"]) else 0
+
+
+@click.command("replay")
+@click.option("--gate", "specs", multiple=True, required=True, metavar="SPEC", help="The gate, or several.")
+@click.option("--run", "first", required=True, metavar="RUN...", type=RUN, help="Run folders.")
+@click.argument("more", nargs=-1, metavar="", type=RUN)
+@json_option
+def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...], as_json: bool) -> int:
+    """Apply gates to the stored answers of runs; no model is called.
+
+    \b
+    Examples:
+      otoscope gate replay --gate gate.json --run runs/sure-mini--*
+      otoscope gate replay --gate gate.json --gate energy+silero --run runs/RUN-1 runs/RUN-2 --json
+
+    The decisions go into the run folders; a clip that several runs share is decided once.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from otoscope.runner.replay import replay
+    from otoscope.sure.report import build, read_runs
+
+    runs = (first, *more)
+    with _counting() as watch:
+        gates = replay(runs, specs, watch)
+    rows = build(read_runs(runs, gates), gates)["models"]
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=1, sort_keys=True))
+        return 0
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("model", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed"):
+        shown.add_column(heading, no_wrap=True)
+    for row in rows:
+        names = ("gate_rejection", "system_rejection", "retention", "supported_accuracy")
+        shares = (f"{row[name]['count']}/{row[name]['of']}" for name in names)
+        shown.add_row(row["model"], row["gate"], f"{row['calls']} of {row['rows']}", *shares, str(row["failed"]))
+    Console(width=200, highlight=False).print(shown)
+    return 0
+
+
+@click.command("control")
+@click.argument("folder", metavar="SET", type=RUN)
+@click.option("--split", default="test", show_default=True)
+@click.option("--self-abstain", is_flag=True, help="Offer in the instructions the answer UNSUPPORTED.")
+@click.option(
+    "--output", "-o", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder to be made."
+)
+def control_command(*, folder: Path, split: str, self_abstain: bool, output: Path) -> int:
+    """Make a task of clear speech and questions that it does not answer: what a gate for audio cannot tell.
+
+    \b
+    Examples:
+      otoscope sure control sure-mini -o sure-mini-control
+      otoscope run sure-mini-control --gate gate.json
+    """
+    from otoscope.sure.control import build_control
+
+    rows = build_control(folder, split, output, self_abstain=self_abstain)
+    click.echo(f"{output}: {rows} rows; next: otoscope run {output}")
+    return 0
+
+
+@contextlib.contextmanager
+def _counting() -> "Iterator[Watch]":
+    """Give a callback that draws a bar of the clips decided, on standard error and only where a person looks."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("deciding", total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)

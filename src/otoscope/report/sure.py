@@ -1,0 +1,407 @@
+"""The report on a SURE set as Markdown. No rejection stands without the retention that it was bought with."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from otoscope.report.markdown import section, table
+from otoscope.sure.refusals import phrases
+from otoscope.sure.score import RIGHT_WER
+
+Json = Mapping[str, Any]
+
+SURE_KINDS = {"supported", "non-speech", "babble"}
+
+NOTE = f"""\
+Supported accuracy: rows to be answered that were answered rightly; one that is turned away or refused counts as wrong.
+A transcript is right up to a word error rate of {RIGHT_WER}, a first word if it is equal; case and punctuation do not
+count. Gate R.: rows to be left alone that the gate turns away; Sys. R.: that the gate turns away or the model refuses.
+Brackets: 95 % interval as if rows were independent (Clopper-Pearson), then over sources (drawn anew, or exact over
+sources where all rows are alike). Babble rows of one split share voices, so even the second is too narrow for them."""
+
+TIME_NOTE = """\
+Seconds are medians a clip, so that neither loading nor a busy moment counts. With the gate: its seconds, and the
+model's for the share that is asked about. Break-even: the share of clips that has to be turned away for the gate to
+save time."""
+
+CURVE_NOTE = """\
+Of the score that the threshold is on. AURC and AUGRC here count a row as lost if it should not be answered; rows that
+another part of the gate turned away come last. Rejection at a retention: the most that any threshold reaches on these
+rows, which nobody can choose beforehand."""
+
+RISK_NOTE = """\
+SCOD risk: mean cost of what is answered, where an unsupported row costs c and a wrong answer 1 - c; coverage stands
+beside it, since a system that answers nothing risks nothing. AURC and AUGRC count wrong answers and answers to
+unsupported rows alike, the rows ordered by the gate's score."""
+
+TEST_NOTE = """\
+Each model alone against itself behind the gate. p: signs of the sources' differences flipped, which allows for rows of
+one source being alike; Holm: adjusted over the gates of the model; McNemar: exact, as if rows were independent."""
+
+
+def render(report: Json) -> str:
+    """Return the report that ``otoscope.sure.report.build`` made as Markdown."""
+    lines = [
+        "# SURE report",
+        "",
+        f"Otoscope {report['otoscope']}.",
+        *_runs(report["runs"]),
+        *(_gates(report["gates"]) if report["gates"] else []),
+        *_models(report["models"]),
+        *_costs(report["models"]),
+        *(_fronts(report["front_ends"]) if report["front_ends"] else []),
+        *(_families(report["families"]) if report["families"] else []),
+        *_model_families(report["model_families"]),
+        *(_tests(report["tests"]) if report["tests"] else []),
+        *(_curves(report["curves"]) if report["curves"] else []),
+        *_risks(report["risks"], report["cost"]),
+        *_refusals(report["refusals"]),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _runs(runs: Sequence[Json]) -> list[str]:
+    return table(
+        ("run", "model", "task", "rows", "sources", "not answered yet", "way to abstain offered"),
+        (
+            (
+                run["run"],
+                run["model"],
+                run["task"],
+                str(run["rows"]),
+                str(run["sources"]),
+                str(run["missing"]),
+                "yes" if run["offered"] else "no",
+            )
+            for run in runs
+        ),
+    )
+
+
+def _gates(gates: Sequence[Json]) -> list[str]:
+    return [
+        *section("Gates"),
+        *table(
+            ("gate", "conditions", "calibration", "signature"),
+            (
+                (gate["name"], "; ".join(gate["conditions"]) or "energy", _calibration(gate), gate["signature"])
+                for gate in gates
+            ),
+        ),
+    ]
+
+
+def _calibration(gate: Json) -> str:
+    found = gate["calibration"]
+    if not found:
+        return "not calibrated"
+    most = f"; at most {_number(found['rejects_at_most'])} of sources fail" if "rejects_at_most" in found else ""
+    return f"{found['rule']} on {found['split']}: {found['score']} {found['threshold']:g}{most}"
+
+
+def _models(rows: Sequence[Json]) -> list[str]:
+    return [
+        *section("Models"),
+        NOTE,
+        *table(
+            (
+                "model",
+                "task",
+                "gate",
+                "supported accuracy",
+                "retention",
+                "Gate R.",
+                "Sys. R.",
+                "WER (answered)",
+                "failed",
+            ),
+            (
+                (
+                    _model(row),
+                    row["task"],
+                    row["gate"],
+                    _share(row["supported_accuracy"]),
+                    _share(row["retention"]),
+                    _share(row["gate_rejection"]),
+                    _share(row["system_rejection"]),
+                    _wer(row["wer"]),
+                    str(row["failed"]),
+                )
+                for row in rows
+            ),
+        ),
+    ]
+
+
+def _model(row: Json) -> str:
+    return f"{row['model']}, offered to abstain" if row.get("offered") else str(row["model"])
+
+
+def _costs(rows: Sequence[Json]) -> list[str]:
+    return [
+        *section("Calls, seconds and cost"),
+        TIME_NOTE,
+        *table(
+            (
+                "model",
+                "task",
+                "gate",
+                "calls",
+                "fewer",
+                "gate s",
+                "model s",
+                "s without",
+                "s with",
+                "break-even",
+                "counted",
+            ),
+            (
+                (
+                    _model(row),
+                    row["task"],
+                    row["gate"],
+                    f"{row['calls']} of {row['rows']}",
+                    _percent(row["reduction"]),
+                    _number(row["gate_seconds"]),
+                    _number(row["model_seconds"]),
+                    _number(row["seconds_without"]),
+                    _number(row["seconds_with"]),
+                    _percent(row["break_even"]),
+                    _usage(row),
+                )
+                for row in rows
+            ),
+        ),
+    ]
+
+
+def _usage(row: Json) -> str:
+    with_gate, without = row["usage_with"], row["usage_without"]
+    return ", ".join(f"{name} {with_gate[name]:g} of {without[name]:g}" for name in without) or "nothing"
+
+
+def _fronts(rows: Sequence[Json]) -> list[str]:
+    return [
+        *section("Front ends alone"),
+        *table(
+            ("gate", "task", "retention", "Gate R.", "by kind", "different clips", "s a clip", "reasons"),
+            (
+                (
+                    row["gate"],
+                    row["task"],
+                    _share(row["retention"]),
+                    _share(row["rejection"]),
+                    "; ".join(f"{kind} {_count(share)}" for kind, share in row["kinds"].items()),
+                    str(row["unique_audio"]),
+                    _number(row["seconds"]),
+                    ", ".join(f"{reason} {count}" for reason, count in sorted(row["reasons"].items())) or "none",
+                )
+                for row in rows
+            ),
+        ),
+    ]
+
+
+def _families(rows: Sequence[Json]) -> list[str]:
+    sure = [row for row in rows if row["kind"] in SURE_KINDS]
+    others = [row for row in rows if row["kind"] not in SURE_KINDS]
+    lines = [*section("Families, by gate"), *_family_table(sure)] if sure else []
+    lines += [*section("External checks, by gate"), *_family_table(others)] if others else []
+    lost = [f"- {row['gate']}: {name}" for row in rows for name in row["turned_away"]]
+    return [*lines, *(["Supported rows turned away:", "", *lost, ""] if lost else [])]
+
+
+def _family_table(rows: Iterable[Json]) -> list[str]:
+    return table(
+        ("gate", "task", "family", "kind", "turned away", "supported retained", "different clips"),
+        (
+            (
+                row["gate"],
+                row["task"],
+                row["family"],
+                row["kind"],
+                _share(row["rejection"]) if row["rejection"] else "(to be answered)",
+                _share(row["retention"]),
+                str(row["unique_audio"]),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _model_families(rows: Sequence[Json]) -> list[str]:
+    return [
+        *section("Families, by model"),
+        "Right: answered rightly where the row is supported, not answered where it is not.",
+        *table(
+            ("model", "run", "gate", "family", "right", "WER", "accuracy on all supported rows"),
+            (
+                (
+                    row["model"],
+                    row["run"],
+                    row["gate"],
+                    row["family"],
+                    f"{row['right']['count']} of {row['right']['of']}",
+                    _number(row["wer"]) if row["supported"] else "",
+                    f"{row['accuracy']['count']} of {row['accuracy']['of']}",
+                )
+                for row in rows
+            ),
+        ),
+    ]
+
+
+def _tests(rows: Sequence[Json]) -> list[str]:
+    return [
+        *section("Alone against behind a gate"),
+        TEST_NOTE,
+        *table(
+            ("model", "run", "gate", "rows", "gained", "lost", "difference", "p", "Holm", "McNemar"),
+            (
+                (
+                    row["model"],
+                    row["run"],
+                    row["gate"],
+                    f"{row['of']} {row['rows']}",
+                    str(row["gained"]),
+                    str(row["lost"]),
+                    _number(row["difference"]) + _bracket(row["sources"]),
+                    _small(row["p"]),
+                    _small(row["holm"]),
+                    _small(row["mcnemar"]),
+                )
+                for row in rows
+            ),
+        ),
+    ]
+
+
+def _curves(rows: Sequence[Json]) -> list[str]:
+    return [
+        *section("The score at every threshold"),
+        CURVE_NOTE,
+        *table(
+            ("gate", "task", "score", "ROC AUC", "AURC", "AUGRC", "rejection at retention 1.00, 0.99, 0.95"),
+            (
+                (
+                    row["gate"],
+                    row["task"],
+                    row["score"],
+                    _number(row["roc_auc"]),
+                    _number(row["aurc"]),
+                    _number(row["augrc"]),
+                    ", ".join(map(_number, row["rejection_at"].values())),
+                )
+                for row in rows
+            ),
+        ),
+        *(line for row in rows[:1] for line in _det(row)),
+    ]
+
+
+def _det(row: Json) -> list[str]:
+    """Return the points of the first gate where the curve turns."""
+    points = row["det"]
+    inner = zip(points, points[1:], points[2:], strict=False)
+    corners = [
+        *points[:1],
+        *(point for before, point, after in inner if _turns(before, point, after)),
+        *points[1:][-1:],
+    ]
+    return [
+        f"Detection error trade-off of {row['gate']} on {row['task']}; the JSON report has every point of every gate.",
+        *table(
+            ("threshold", "supported turned away", "unsupported admitted"),
+            (
+                (_number(point["threshold"]), _number(point["missed"]), _number(point["false_accepts"]))
+                for point in corners
+            ),
+        ),
+    ]
+
+
+def _turns(before: Json, point: Json, after: Json) -> bool:
+    return bool((before["missed"] != point["missed"]) != (point["missed"] != after["missed"]))
+
+
+def _risks(rows: Sequence[Json], cost: float) -> list[str]:
+    costs = sorted({0.5, cost})
+    return [
+        *section("Risk of what is answered"),
+        RISK_NOTE,
+        *table(
+            ("model", "run", "gate", *(f"SCOD, c = {value:g}" for value in costs), "coverage", "AURC", "AUGRC"),
+            (
+                (
+                    row["model"],
+                    row["run"],
+                    row["gate"],
+                    *(_number(row[f"scod_{value:g}"]) for value in costs),
+                    _number(row["coverage"]),
+                    _number(row["aurc"]),
+                    _number(row["augrc"]),
+                )
+                for row in rows
+            ),
+        ),
+    ]
+
+
+def _refusals(rows: Sequence[Json]) -> list[str]:
+    return [
+        *section("Refusals"),
+        f"An answer is a refusal if it is empty, or is or begins with one of {len(phrases())} phrases. Matched were:",
+        *(
+            table(
+                ("model", "run", "phrase", "answers", "such as"),
+                (
+                    (
+                        row["model"],
+                        row["run"],
+                        f"`{row['phrase']}`",
+                        str(row["count"]),
+                        "; ".join(map(_quoted, row["answers"])),
+                    )
+                    for row in rows
+                ),
+            )
+            if rows
+            else ["", "none.", ""]
+        ),
+        "The list:",
+        "",
+        ", ".join(f"`{phrase}`" for phrase in phrases()) + ".",
+    ]
+
+
+def _quoted(answer: str) -> str:
+    return '"' + " ".join(answer.split())[:80] + '"'
+
+
+def _share(share: Json) -> str:
+    return f"{_number(share['value'])} ({_count(share)}){_bracket(share['exact'])}{_bracket(share['sources'])}"
+
+
+def _count(share: Json) -> str:
+    return f"{share['count']}/{share['of']}"
+
+
+def _bracket(ends: Sequence[float] | None) -> str:
+    return f" [{_number(ends[0])}, {_number(ends[1])}]" if ends else " [undefined]"
+
+
+def _wer(wer: Json) -> str:
+    basis = f"{wer['answered']} of {wer['of']} rows, {wer['words']:g} words"
+    return f"{_number(wer['value'])}{_bracket(wer['sources'])} ({basis})"
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"
+
+
+def _small(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2g}"

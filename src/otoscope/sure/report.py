@@ -1,0 +1,516 @@
+"""What a report on a SURE set says, as JSON values: models alone and behind gates, from run folders alone."""
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from otoscope.errors import UsageError
+from otoscope.metrics import metric as find_metric
+from otoscope.metrics.protocol import Metric, Rows
+from otoscope.records import Decision, Prediction
+from otoscope.runner.folder import RunFolder, read_header, read_tasks
+from otoscope.runner.gating import FAILED
+from otoscope.runner.replay import Frozen, find_decision, rows_of
+from otoscope.stats import difference_interval, holm, interval, mcnemar, sign_flip
+from otoscope.sure.build import prompts
+from otoscope.sure.curves import det, rejection_at, risk_coverage, roc_auc, scod
+from otoscope.sure.refusals import find_refusal
+from otoscope.sure.score import Latency, Row, Share, Tally, behind_gate, mark, pair, tally
+
+Json = dict[str, Any]
+
+NO_GATE = "none"
+EVEN = 0.5
+"""The cost of answering an unsupported row that counts as much as a wrong answer."""
+RETENTIONS = (1.0, 0.99, 0.95)
+EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the report takes from one run folder.
+
+    Attributes:
+        name: name of the folder.
+        model: id of the model.
+        task: id of the task.
+        offered: whether the instructions offered a way to abstain.
+        gate: what the header says of the gate that the run was made behind; empty without one.
+        rows: the rows, as the run answered them.
+        seconds: of each row, seconds that the answer took; None where there is none.
+        usage: of each row, what the model counted.
+        refusals: phrase of the list and the answer that it matched, of each refusal.
+        decisions: by signature of a gate, its decision about each row; None where a clip cannot be decoded.
+    """
+
+    name: str
+    model: str
+    task: str
+    offered: bool
+    gate: Mapping[str, Any]
+    rows: Sequence[Row]
+    seconds: Sequence[float | None]
+    usage: Sequence[Mapping[str, float]]
+    refusals: Sequence[tuple[str, str]]
+    decisions: Mapping[str, Sequence[Decision | None]]
+
+
+def read_runs(paths: Iterable[Path], gates: Sequence[Frozen]) -> list[Run]:
+    """Return one ``Run`` a task of each run folder.
+
+    Raises:
+        RunError: a folder is no run, or an earlier version wrote it.
+        UsageError: a task is no sequence, so it holds no transcripts, or a decision is missing.
+    """
+    runs = []
+    for path in paths:
+        header = read_header(path)
+        with closing(RunFolder(path)) as folder:
+            rows = list(rows_of(folder))
+            for opened in read_tasks(path):
+                if opened.task.kind != "sequence":
+                    raise UsageError(f"{path}: {opened.task.id} is a {opened.task.kind}; this report takes sequences")
+                of_task = [row for row in rows if row["task"] == opened.task.id]
+                runs.append(_read(folder, header, opened.task.id, of_task, gates))
+    return runs
+
+
+def _read(
+    folder: RunFolder, header: Mapping[str, Any], task: str, rows: Sequence[Mapping[str, Any]], gates: Sequence[Frozen]
+) -> Run:
+    predictions = [_prediction(folder, row) for row in rows]
+    answers = list(zip(rows, predictions, strict=True))
+    refusals = [
+        (phrase, made.answer)
+        for row, made in answers
+        if made is not None and made.status == "ok" and (phrase := find_refusal(made.answer, row["target"]))
+    ]
+    gate = header.get("gate", {})
+    signatures = [gate["signature"]] if gate else [one.signature for one in gates]
+    return Run(
+        name=folder.path.name,
+        model=header["model"]["id"],
+        task=task,
+        offered=any(prompts()["self-abstain"] in row["instruction"] for row in rows),
+        gate=gate,
+        rows=[_row(row, made) for row, made in answers],
+        seconds=[made.seconds if made is not None and made.status == "ok" else None for made in predictions],
+        usage=[made.usage if made is not None else {} for made in predictions],
+        refusals=refusals,
+        decisions={signature: [find_decision(folder, signature, row) for row in rows] for signature in signatures},
+    )
+
+
+def _prediction(folder: RunFolder, row: Mapping[str, Any]) -> Prediction | None:
+    logged = folder.predictions.get(row["prediction"])
+    return None if logged is None else Prediction.from_json(logged)
+
+
+def _row(row: Mapping[str, Any], made: Prediction | None) -> Row:
+    meta, supported = row["meta"], row["expect"] == "answer"
+    kind = str(meta.get("kind") or ("supported" if supported else "unsupported"))
+    asked = str(meta.get("asked", ""))
+    words = mark(row["target"], "", asked).words if supported else 0
+    base = Row(row["id"], str(meta.get("family") or kind), kind, row["cluster"], supported, words=words)
+    if made is None:
+        return replace(base, state="missing")
+    if made.status != "ok":
+        return replace(base, state="failed" if made.status == "error" else "missing", admitted=made.status == "error")
+    refused = find_refusal(made.answer, row["target"]) is not None
+    if not supported:
+        return replace(base, refused=refused)
+    marked = mark(row["target"], made.answer, asked)
+    return replace(base, refused=refused, right=marked.right, errors=marked.errors)
+
+
+class System(NamedTuple):
+    """A model, alone or behind a gate.
+
+    Attributes:
+        run: the run.
+        gate: name of the gate, or ``none``.
+        rows: the rows behind it.
+        decisions: the gate's, one a row; none without one.
+    """
+
+    run: Run
+    gate: str
+    rows: Sequence[Row]
+    decisions: Sequence[Decision | None] = ()
+
+
+def systems(run: Run, gates: Sequence[Frozen]) -> list[System]:
+    """Return the model alone and behind each gate; of a run that was made behind a gate, just that."""
+    if run.gate:
+        name = f"{run.gate['id']} (live)"
+        return [System(run, name, run.rows, run.decisions[run.gate["signature"]])]
+    found = [System(run, NO_GATE, run.rows)]
+    for gate in gates:
+        decisions = run.decisions[gate.signature]
+        found.append(System(run, gate.name, _behind(run.rows, decisions), decisions))
+    return found
+
+
+def _behind(rows: Sequence[Row], decisions: Sequence[Decision | None]) -> list[Row]:
+    """Return the rows behind the gate; where it failed, or a clip cannot be decoded, nothing is found or asked."""
+    behind = behind_gate(rows, (decision is None or _asks(decision) for decision in decisions))
+    failed = (decision is not None and decision.reason == FAILED for decision in decisions)
+    return [replace(row, state="failed") if fails else row for row, fails in zip(behind, failed, strict=True)]
+
+
+def _asks(decision: Decision) -> bool:
+    return decision.admit or decision.reason == FAILED
+
+
+def build(runs: Sequence[Run], gates: Sequence[Frozen], cost: float = EVEN) -> Json:
+    """Return the report as JSON values.
+
+    Args:
+        runs: the runs.
+        gates: the gates; the first is the one that the report is about, the others are there to compare with.
+        cost: what answering an unsupported row costs, 0 to 1, where a wrong answer costs the rest.
+    """
+    built = [system for run in runs for system in systems(run, gates)]
+    fronts = _fronts(runs, gates)
+    return {
+        "otoscope": version("otoscope"),
+        "gates": [_gate_json(gate) for gate in gates],
+        "runs": [_run_json(run) for run in runs],
+        "front_ends": [_front_json(front) for front in fronts],
+        "models": [_system_json(system) for system in built],
+        "tests": _tests(built),
+        "families": [row for front in fronts for row in _families(front)],
+        "model_families": [
+            row
+            for system in built
+            if system.run.gate or system.gate in {NO_GATE, *(gate.name for gate in gates[:1])}
+            for row in _model_families(system)
+        ],
+        "curves": [_curve(front, gate) for front, gate in _scored_fronts(fronts, gates)],
+        "risks": [_risk(system, gates, cost) for system in built],
+        "refusals": _refusals(runs),
+        "cost": cost,
+    }
+
+
+def _fronts(runs: Sequence[Run], gates: Sequence[Frozen]) -> list[System]:
+    """Return each gate over each task once, whichever model the run asked."""
+    found: dict[tuple[str, str], System] = {}
+    for run in runs:
+        for system in systems(run, gates):
+            if system.gate != NO_GATE and not run.gate:
+                found.setdefault((run.task, system.gate), system)
+    return list(found.values())
+
+
+def _scored_fronts(fronts: Sequence[System], gates: Sequence[Frozen]) -> Iterator[tuple[System, Frozen]]:
+    for front in fronts:
+        yield front, next(gate for gate in gates if gate.name == front.gate)
+
+
+def _gate_json(gate: Frozen) -> Json:
+    calibration = {name: gate.calibration[name] for name in ("rule", "split", "score", "threshold") if gate.calibration}
+    bounds = gate.calibration.get("rejects_at_most")
+    return {
+        "name": gate.name,
+        "signature": gate.signature,
+        "conditions": [f"{one['score']} at {one['bound']} {one['threshold']:g}" for one in gate.settings["conditions"]],
+        "calibration": calibration | ({"rejects_at_most": bounds} if bounds is not None else {}),
+    }
+
+
+def _run_json(run: Run) -> Json:
+    return {
+        "run": run.name,
+        "model": run.model,
+        "task": run.task,
+        "rows": len(run.rows),
+        "sources": len({row.cluster for row in run.rows}),
+        "missing": sum(row.state == "missing" and row.admitted for row in run.rows),
+        "offered": run.offered,
+    }
+
+
+def _share_json(share: Share, rows: Sequence[Row], holds: Callable[[Row], bool]) -> Json:
+    """Return a share with its two intervals: as if rows were independent, and over sources."""
+    exact = share.interval
+    found = _interval(rows, holds)
+    return {
+        "count": share.count,
+        "of": share.of,
+        "value": share.value,
+        "exact": list(exact[:2]) if exact else None,
+        "sources": list(found[:2]) if found else None,
+        "method": found.method if found else "undefined",
+    }
+
+
+def _interval(rows: Sequence[Row], holds: Callable[[Row], bool]) -> Any:
+    return interval(_ACCURACY, _marks(rows, holds), [row.cluster for row in rows]) if rows else None
+
+
+_ACCURACY: Metric = find_metric("accuracy")
+
+
+def _marks(rows: Sequence[Row], holds: Callable[[Row], bool]) -> Rows:
+    import numpy as np
+
+    return np.array([[holds(row), 1.0] for row in rows], np.float64).reshape(-1, 2)
+
+
+def _supported(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.supported]
+
+
+def _unsupported(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if not row.supported]
+
+
+def _retention(rows: Sequence[Row]) -> Json:
+    kept = _supported(rows)
+    return _share_json(tally(rows).retention, kept, lambda row: row.admitted)
+
+
+def _gate_rejection(rows: Sequence[Row]) -> Json:
+    return _share_json(tally(rows).gate_rejection, _unsupported(rows), lambda row: not row.admitted)
+
+
+def _system_rejection(rows: Sequence[Row]) -> Json:
+    return _share_json(tally(rows).system_rejection, _unsupported(rows), lambda row: row.handled)
+
+
+def _accuracy(rows: Sequence[Row]) -> Json:
+    return _share_json(tally(rows).supported_accuracy, _supported(rows), lambda row: row.handled)
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _front_json(front: System) -> Json:
+    kinds = sorted({row.kind for row in front.rows if not row.supported})
+    return {
+        "gate": front.gate,
+        "task": front.run.task,
+        "retention": _retention(front.rows),
+        "rejection": _gate_rejection(front.rows),
+        "kinds": {kind: _gate_rejection([row for row in front.rows if row.kind == kind]) for kind in kinds},
+        "unique_audio": len({decision.key for decision in front.decisions if decision is not None}),
+        "seconds": _median(decision.seconds for decision in front.decisions if decision is not None),
+        "reasons": dict(Counter(one.reason for one in front.decisions if one is not None and not one.admit)),
+    }
+
+
+def _system_json(system: System) -> Json:
+    counts = tally(system.rows)
+    return {
+        "run": system.run.name,
+        "model": system.run.model,
+        "task": system.run.task,
+        "offered": system.run.offered,
+        "gate": system.gate,
+        "supported_accuracy": _accuracy(system.rows),
+        "retention": _retention(system.rows),
+        "gate_rejection": _gate_rejection(system.rows),
+        "system_rejection": _system_rejection(system.rows),
+        "wer": _wer(system.rows, counts),
+        "calls": counts.calls.count,
+        "rows": counts.calls.of,
+        "reduction": counts.reduction.value,
+        "failed": counts.failed,
+        **_costs(system, counts),
+    }
+
+
+def _wer(rows: Sequence[Row], counts: Tally) -> Json:
+    import numpy as np
+
+    answered = [row for row in rows if row.supported and row.answered and row.words]
+    pooled = np.array([[row.errors, row.words] for row in answered], np.float64).reshape(-1, 2)
+    found = interval(find_metric("wer"), pooled, [row.cluster for row in answered]) if answered else None
+    return {
+        "value": counts.wer,
+        "errors": counts.errors,
+        "words": counts.words,
+        "answered": counts.answered,
+        "of": sum(row.supported and row.words > 0 for row in rows),
+        "sources": list(found[:2]) if found else None,
+    }
+
+
+def _costs(system: System, counts: Tally) -> Json:
+    """Return seconds a clip of each stage and of the whole, and what the model counted, with and without the gate."""
+    gate = _median(decision.seconds for decision in system.decisions if decision is not None)
+    model = _median(system.run.seconds)
+    asked = counts.calls.value
+    latency = Latency(gate or 0.0, model, asked) if model is not None and asked is not None else None
+    names = sorted({name for usage in system.run.usage for name in usage})
+    pairs = list(zip(system.rows, system.run.usage, strict=True))
+    return {
+        "gate_seconds": gate,
+        "model_seconds": model,
+        "seconds_without": latency.model if latency else None,
+        "seconds_with": latency.behind if latency else None,
+        "break_even": latency.break_even if latency and system.gate != NO_GATE else None,
+        "usage_without": {name: sum(usage.get(name, 0) for _, usage in pairs) for name in names},
+        "usage_with": {name: sum(usage.get(name, 0) for row, usage in pairs if row.admitted) for name in names},
+    }
+
+
+def _tests(built: Sequence[System]) -> list[Json]:
+    """Compare each model with itself behind each gate; p-values are adjusted over the gates of a model."""
+    found = []
+    for alone in (system for system in built if system.gate == NO_GATE):
+        gated = [system for system in built if system.run is alone.run and system.gate != NO_GATE]
+        for what, take in (("unsupported", _unsupported), ("supported", _supported)):
+            rows = [_test(take(alone.rows), take(system.rows)) for system in gated]
+            adjusted = iter(holm([row["p"] for row in rows if row["p"] is not None]))
+            found += [
+                {
+                    "run": alone.run.name,
+                    "model": alone.run.model,
+                    "gate": system.gate,
+                    "rows": what,
+                    **row,
+                    "holm": None if row["p"] is None else next(adjusted),
+                }
+                for system, row in zip(gated, rows, strict=True)
+            ]
+    return found
+
+
+def _test(one: Sequence[Row], other: Sequence[Row]) -> Json:
+    changed = pair(one, other)
+    first, second = _marks(one, lambda row: row.handled), _marks(other, lambda row: row.handled)
+    clusters = [row.cluster for row in one]
+    difference = difference_interval(_ACCURACY, second, first, clusters) if one else None
+    return {
+        "of": len(one),
+        **changed._asdict(),
+        "difference": (changed.gained - changed.lost) / len(one) if one else None,
+        "sources": list(difference[:2]) if difference else None,
+        "mcnemar": mcnemar(changed.gained, changed.lost),
+        "p": sign_flip(_ACCURACY, second, first, clusters) if one else None,
+    }
+
+
+def _by_family(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    families: dict[str, list[Row]] = {}
+    for row in rows:
+        families.setdefault(row.family, []).append(row)
+    return families
+
+
+def _families(front: System) -> Iterator[Json]:
+    keys = {row.id: decision.key for row, decision in zip(front.rows, front.decisions, strict=True) if decision}
+    for family, rows in _by_family(front.rows).items():
+        supported = rows[0].supported
+        yield {
+            "gate": front.gate,
+            "task": front.run.task,
+            "family": family,
+            "kind": rows[0].kind,
+            "rejection": None if supported else _gate_rejection(rows),
+            "retention": _retention(rows if supported else front.rows),
+            "unique_audio": len({keys[row.id] for row in rows if row.id in keys}),
+            "turned_away": [row.id for row in rows if supported and not row.admitted],
+        }
+
+
+def _model_families(system: System) -> Iterator[Json]:
+    for family, rows in _by_family(system.rows).items():
+        counts = tally(rows)
+        share = counts.supported_accuracy if rows[0].supported else counts.system_rejection
+        yield {
+            "run": system.run.name,
+            "model": system.run.model,
+            "gate": system.gate,
+            "family": family,
+            "supported": rows[0].supported,
+            "right": asdict(share),
+            "wer": counts.wer,
+            "accuracy": asdict(tally(system.rows).supported_accuracy),
+        }
+
+
+LEVEL: Mapping[str, Any] = {"score": "level", "bound": "least", "reason": "near-silent"}
+"""What a gate of energy alone decides by."""
+
+
+def _main_condition(gate: Frozen) -> Mapping[str, Any]:
+    """Return the condition whose threshold was chosen, else the last one but for overlap."""
+    conditions: Sequence[Mapping[str, Any]] = gate.settings["conditions"]
+    chosen = gate.calibration.get("score")
+    named = [one for one in conditions if one["score"] == chosen]
+    return (named or [one for one in conditions if one["signal"] != "overlap"] or [*conditions, LEVEL])[-1]
+
+
+def _scores(front: System, gate: Frozen) -> list[float]:
+    """Return the score that the gate's threshold is on, higher for admission; what another part turned away is last."""
+    condition = _main_condition(gate)
+    return [_score(decision, condition) for decision in front.decisions]
+
+
+def _score(decision: Decision | None, condition: Mapping[str, Any]) -> float:
+    value = None if decision is None else decision.scores.get(condition["score"])
+    if decision is None or value is None or not (decision.admit or decision.reason == condition["reason"]):
+        return float("-inf")
+    return value if condition["bound"] == "least" else -value
+
+
+def _curve(front: System, gate: Frozen) -> Json:
+    """Return what the score is worth at all thresholds; the loss of a row is 1 if it should not be answered."""
+    scores = _scores(front, gate)
+    pairs = list(zip(front.rows, scores, strict=True))
+    supported = [score for row, score in pairs if row.supported]
+    unsupported = [score for row, score in pairs if not row.supported]
+    areas = risk_coverage(scores, [float(not row.supported) for row in front.rows])
+    points = det(supported, unsupported)
+    return {
+        "gate": front.gate,
+        "task": front.run.task,
+        "score": _main_condition(gate)["score"],
+        "roc_auc": roc_auc(supported, unsupported),
+        "aurc": areas.aurc if areas else None,
+        "augrc": areas.augrc if areas else None,
+        "rejection_at": {f"{retention:.2f}": rejection_at(points, retention) for retention in RETENTIONS},
+        "det": [point._asdict() for point in points],
+    }
+
+
+def _risk(system: System, gates: Sequence[Frozen], cost: float) -> Json:
+    """Return the risk of what is answered, and the areas where the gate's score orders the rows."""
+    rows = system.rows
+    answered = [row.admitted and not row.refused for row in rows]
+    flags = [row.supported for row in rows]
+    wrong = [row.supported and not row.right for row in rows]
+    gate = next((gate for gate in gates if gate.name == system.gate), None)
+    losses = [float(not row.refused and not (row.supported and row.right)) for row in rows]
+    areas = risk_coverage(_scores(system, gate), losses) if gate else None
+    return {
+        "run": system.run.name,
+        "model": system.run.model,
+        "gate": system.gate,
+        **{f"scod_{value:g}": scod(answered, flags, wrong, value).risk for value in sorted({EVEN, cost})},
+        "coverage": scod(answered, flags, wrong, cost).coverage,
+        "aurc": areas.aurc if areas else None,
+        "augrc": areas.augrc if areas else None,
+    }
+
+
+def _refusals(runs: Sequence[Run]) -> list[Json]:
+    found = []
+    for run in runs:
+        counts = Counter(phrase for phrase, _ in run.refusals)
+        for phrase, count in counts.most_common():
+            answers = list(dict.fromkeys(answer for one, answer in run.refusals if one == phrase))
+            found.append(
+                {"run": run.name, "model": run.model, "phrase": phrase, "count": count, "answers": answers[:EXAMPLES]}
+            )
+    return found

@@ -1,0 +1,206 @@
+"""Thresholds from crafted scores."""
+
+import csv
+import io
+import itertools
+import json
+import random
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import write_clip
+from gate_fakes import Fake, row, whisper_gate
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from otoscope.errors import TaskError, UsageError
+from otoscope.gate.calibrate import (
+    Plan,
+    calibrate,
+    certifies,
+    choose,
+    data_digest,
+    pick,
+    read_split,
+    save,
+    sources_needed,
+    upper_bound,
+)
+from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
+from otoscope.gate.rule import CONDITIONS, Gate, load_gate
+from otoscope.gate.signal import Scores
+from otoscope.gate.sweep import Point, Row, sweep
+
+ROWS = [
+    row("a", "answer", 0.80),
+    row("b", "answer", 0.71),
+    row("c", "answer", 0.95),
+    row("n", "abstain", 0.40),
+    row("m", "abstain", 0.705),
+    row("o", "abstain", 0.90, kind="babble"),
+]
+
+
+def test_zero_reject_is_the_highest_threshold_that_loses_nothing() -> None:
+    found = choose(whisper_gate(), "whisper", ROWS, Plan())
+    assert found.threshold == 0.71
+    assert found.gate.calibration["at"]["turned_away"] == {"babble": [0, 1], "noise": [2, 2]}
+    assert [point.rejected for point in found.points if point.threshold in {0.71, 0.72}] == [0, 1]
+
+
+def test_a_tie_at_the_least_score_is_admitted() -> None:
+    rows = [row("a", "answer", 0.7), row("b", "answer", 0.7), row("n", "abstain", 0.7)]
+    found = choose(whisper_gate(), "whisper", rows, Plan())
+    assert found.threshold == 0.7
+    assert found.gate.calibration["at"]["rejected"] == 0
+
+
+def test_bounded_counts_sources_and_says_how_many_it_takes() -> None:
+    rows = [row(f"r{number}-{copy}", "answer", 0.9, f"s{number}") for number in range(30) for copy in range(9)]
+    rows.append(row("n", "abstain", 0.2))
+    with pytest.raises(UsageError, match=r"30 sources.*It takes 149 sources.*0\.095 at best"):
+        choose(whisper_gate(), "whisper", rows, Plan("bounded", 0.02))
+    with pytest.raises(UsageError, match="It takes 59 sources"):
+        choose(whisper_gate(), "whisper", rows, Plan("bounded", 0.05))
+    assert choose(whisper_gate(), "whisper", rows, Plan("bounded", 0.1)).threshold == 0.9
+
+
+def test_bounded_stops_where_the_certificate_ends() -> None:
+    rows = [row(f"r{number}", "answer", 0.5 + number / 1000) for number in range(200)] + [row("n", "abstain", 0.2)]
+    found = choose(whisper_gate(), "whisper", rows, Plan("bounded", 0.05))
+    at = found.gate.calibration["at"]
+    assert found.threshold == 0.5
+    assert binom.cdf(at["failed"], 200, 0.05) <= 0.05
+    assert not certifies(10, 200, Plan("bounded", 0.05))
+    assert at["failed"] == 0
+
+
+@given(st.integers(0, 20), st.floats(0.005, 0.5), st.floats(0.01, 0.2))
+def test_the_number_of_sources_is_the_least_that_serves(failed: int, alpha: float, delta: float) -> None:
+    needed = sources_needed(alpha, delta, failed)
+    assert binom.cdf(failed, needed, alpha) <= delta
+    assert needed == failed + 1 or binom.cdf(failed, needed - 1, alpha) > delta
+    assert upper_bound(failed, needed, delta) <= alpha + 1e-9
+
+
+def test_the_published_counts_give_the_published_bounds() -> None:
+    assert upper_bound(0, 30, 0.05) == pytest.approx(0.095, abs=5e-4)
+    assert upper_bound(0, 270, 0.05) == pytest.approx(0.0110, abs=5e-5)
+    assert [sources_needed(alpha, 0.05) for alpha in (0.01, 0.02, 0.05)] == [299, 149, 59]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 100)), min_size=2, max_size=40), st.randoms())
+def test_rejection_only_grows_and_order_does_not_matter(pairs: list[tuple[bool, int]], shuffler: random.Random) -> None:
+    rows = [row(f"r{n}", "answer" if good else "abstain", score / 100) for n, (good, score) in enumerate(pairs)]
+    points = sweep(whisper_gate(), CONDITIONS["whisper"], rows)
+    assert all(one.rejected <= two.rejected for one, two in itertools.pairwise(points))
+    assert all(one.unsupported <= two.unsupported for one, two in itertools.pairwise(points))
+    shuffled = shuffler.sample(rows, len(rows))
+    assert sweep(whisper_gate(), CONDITIONS["whisper"], shuffled) == points
+    assert data_digest(shuffled) == data_digest(rows)
+
+
+def test_what_no_threshold_brings_back_is_told_apart() -> None:
+    points = [Point(0.0, 10, 1, 10, 1, {}), Point(0.5, 10, 1, 10, 1, {}), Point(0.6, 10, 2, 10, 2, {})]
+    assert pick(points, Plan()) == 0.5
+
+
+def test_languages_get_thresholds_of_their_own() -> None:
+    rows = [
+        row("a", "answer", 0.9, language="en"),
+        row("b", "answer", 0.6, language="fr"),
+        row("n", "abstain", 0.5, language="en"),
+    ]
+    found = choose(whisper_gate(), "whisper", rows, Plan(languages=("en", "fr")))
+    assert found.gate.conditions[0].languages == {"en": 0.9, "fr": 0.6}
+    assert found.threshold == 0.6
+    with pytest.raises(UsageError, match="no supported row was heard in it"):
+        choose(whisper_gate(), "whisper", rows, Plan(languages=("de",)))
+
+
+def silent_rows(values: list[float]) -> list[Row]:
+    rows = []
+    for number, value in enumerate(values):
+        one = row(f"r{number}", "answer" if number else "abstain", 0.9)
+        scores = {**one.measured.scores, "no_speech_prob": value}
+        rows.append(Row(one.id, one.expect, one.kind, one.cluster, type(one.measured)(one.id, "", 1.0, scores)))
+    return rows
+
+
+def test_a_constant_no_speech_probability_disables_itself() -> None:
+    found = choose(whisper_gate(), "whisper", silent_rows([1e-11, 2e-11, 1e-11]), Plan())
+    assert found.gate.disabled == ("no_speech_prob",)
+    assert "says nothing" in found.notes[0]
+    assert choose(whisper_gate(), "whisper", silent_rows([0.1, 0.9]), Plan()).gate.disabled == ()
+    with pytest.raises(UsageError, match="leave it out"):
+        choose(whisper_gate(CONDITIONS["no_speech_prob"]), "whisper", silent_rows([0.0, 0.0]), Plan())
+
+
+def test_both_sorts_of_rows_are_needed() -> None:
+    with pytest.raises(TaskError, match="no row expects 'abstain'"):
+        choose(whisper_gate(), "whisper", ROWS[:3], Plan())
+
+
+def test_what_is_written_is_what_was_chosen(tmp_path: Path) -> None:
+    signal = Fake(Scores({"whisper": 0.8}))
+    gate = Gate("whisper", {"whisper": signal}, [CONDITIONS["whisper"]])
+    frozen, table, figure = save(choose(gate, "whisper", ROWS, Plan()), tmp_path / "new" / "gate.json")
+    content = json.loads(frozen.read_text())
+    assert content["conditions"][0]["threshold"] == 0.71
+    assert content["calibration"]["data"] == data_digest(ROWS)
+    lines = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert len(lines) == 101
+    assert lines[71]["babble_rows"] == "1"
+    assert ET.fromstring(figure.read_text()).tag.endswith("svg")  # noqa: S314
+
+
+def test_a_set_is_calibrated_end_to_end(tmp_path: Path) -> None:
+    pytest.importorskip("webrtcvad")
+    folder = tmp_path / "set"
+    lines = []
+    rng = np.random.default_rng(0)
+    for number in range(4):
+        write_clip(folder / f"dev/{number}.wav", 1.0, 200 + 50 * number)
+        expect = "abstain" if number % 2 else "answer"
+        base = {"id": f"r{number}", "audio": f"{number}.wav", "instruction": "?", "label": "", "split": "dev"}
+        lines.append(json.dumps({**base, "expect": expect, "cluster": f"c{rng.integers(1000)}"}))
+    (folder / "dev/task.json").write_text(json.dumps({"name": "set", "metrics": ["wer"]}))
+    (folder / "dev/samples.jsonl").write_text("\n".join(lines))
+    seen: list[int] = []
+    found = calibrate(folder, "energy+webrtc", Plan(), watch=lambda done, _total: seen.append(done))
+    assert seen == [1, 2, 3, 4]
+    save(found, tmp_path / "gate.json")
+    assert load_gate(str(tmp_path / "gate.json")).signature == found.gate.signature
+    with pytest.raises(TaskError, match="no rows of the split 'train'"):
+        read_split(folder / "dev", "train")
+    with pytest.raises(UsageError, match="no threshold to choose"):
+        calibrate(folder, "energy", Plan())
+
+
+def voice(rng: np.random.Generator, voices: int) -> NDArray[np.float32]:
+    """Make bursts of harmonics with pauses; several voices fill each other's pauses."""
+    total = np.zeros(16_000)
+    for _ in range(voices):
+        times = np.arange(16_000) / 16_000
+        pitch = rng.uniform(90, 250)
+        harmonics = np.sum([np.sin(2 * np.pi * pitch * n * times) / n for n in range(1, 12)], axis=0)
+        total += harmonics * (np.sin(2 * np.pi * rng.uniform(2, 4) * times + rng.uniform(0, 6)) > 0)
+    scaled = 0.05 * total / np.sqrt(np.mean(total**2)) + rng.normal(0, 1e-4, 16_000)
+    return np.asarray(scaled, np.float32)
+
+
+def test_the_overlap_classifier_tells_one_voice_from_four() -> None:
+    rng = np.random.default_rng(0)
+    several = [False, True] * 30
+    features = np.stack([overlap_features(voice(rng, 4 if many else 1)) for many in several])
+    classifier = train_overlap(features[:40], several[:40], "rows")
+    scores = np.array([classifier.score(one) for one in features[40:]])
+    truth = np.array(several[40:])
+    assert (scores[truth].min() > scores[~truth].max()) or np.mean((scores > 0.5) == truth) >= 0.9
+    assert Overlap.from_settings(json.loads(json.dumps(classifier.settings))) == classifier
+    again = train_overlap(features[:40][::-1], several[:40][::-1], "rows")
+    assert np.allclose(again.weights, classifier.weights)

@@ -1,0 +1,153 @@
+"""Inputs that nobody should send, each with the reason it gets, and the ones after it that are decided all the same."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from otoscope.gate.evidence import Energy, peak_level, read_sound
+from otoscope.gate.rule import load_gate
+from otoscope.records import Clip, Decision
+
+RATE = 16_000
+Make = Callable[[Path], Any]
+
+
+def tone(seconds: float = 1.0, rate: int = RATE, level: float = 0.3) -> NDArray[np.float32]:
+    wave = level * np.sin(2 * np.pi * 300 * np.arange(round(seconds * rate)) / rate)
+    return wave.astype(np.float32)
+
+
+def wav(samples: NDArray[Any], rate: int = RATE, container: str = "WAV", subtype: str = "PCM_16") -> bytes:
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, rate, format=container, subtype=subtype)
+    return buffer.getvalue()
+
+
+def with_one(value: float) -> tuple[NDArray[np.float32], int]:
+    samples = tone()
+    samples[5000] = value
+    return samples, RATE
+
+
+def text_file(folder: Path) -> Path:
+    path = folder / "text.wav"
+    path.write_text("this is no sound at all\n" * 20)
+    return path
+
+
+def renamed_mp3(folder: Path) -> Path:
+    path = folder / "music.wav"
+    path.write_bytes(wav(tone(), container="MP3", subtype="MPEG_LAYER_III"))
+    return path
+
+
+def three_hours(folder: Path) -> Path:
+    path = folder / "long.flac"
+    second = np.zeros(8000, np.int16)
+    with soundfile.SoundFile(path, "w", 8000, 1, "PCM_16", format="FLAC") as file:
+        for _ in range(3 * 36):
+            file.write(np.tile(second, 100))
+    return path
+
+
+def stereo(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    return np.column_stack([left, right]), RATE
+
+
+def six_channels(_folder: Path) -> tuple[NDArray[Any], int]:
+    channels = np.zeros((RATE, 6), np.float32)
+    channels[:, 2] = tone()
+    return channels, RATE
+
+
+HOSTILE: dict[str, tuple[Make, str]] = {
+    "nan": (lambda _: with_one(float("nan")), "non-finite"),
+    "plus infinity": (lambda _: with_one(float("inf")), "non-finite"),
+    "minus infinity": (lambda _: with_one(float("-inf")), "non-finite"),
+    "nan in a float file": (lambda _: wav(with_one(float("nan"))[0], subtype="FLOAT"), "non-finite"),
+    "no samples": (lambda _: (np.zeros(0, np.float32), RATE), "empty"),
+    "no frames in a file": (lambda _: wav(np.zeros(0, np.float32)), "empty"),
+    "no bytes": (lambda _: b"", "empty"),
+    "one sample": (lambda _: (np.ones(1, np.float32), RATE), "too-short"),
+    "just too short": (lambda _: (tone(0.099), RATE), "too-short"),
+    "silence": (lambda _: (np.zeros(RATE, np.float32), RATE), "near-silent"),
+    "noise below the floor": (lambda _: (tone(level=1e-3 * 2**0.5 * 0.99), RATE), "near-silent"),
+    "a constant": (lambda _: (np.full(RATE, 0.5, np.float32), RATE), "near-silent"),
+    "integers as floats": (lambda _: (tone() * 32767, RATE), "unscaled"),
+    "anti-phase": (lambda _: stereo(tone(), -tone()), "anti-phase"),
+    "anti-phase integers": (lambda _: wav(stereo(tone(), -tone())[0]), "anti-phase"),
+    "text": (text_file, "undecodable"),
+    "random bytes": (lambda _: np.random.default_rng(0).bytes(5000), "undecodable"),
+    "a folder": (lambda folder: folder, "undecodable"),
+    "nothing there": (lambda folder: folder / "absent.wav", "missing"),
+    "half a flac": (lambda _: wav(tone(3), container="FLAC")[:9000], "truncated"),
+    "half a wav": (lambda _: wav(tone())[:9000], "truncated"),
+    "three hours": (three_hours, "too-long"),
+    "an open file at its end": (lambda _: io.BytesIO(), "empty"),
+    "integers": (lambda _: ((tone() * 32767).astype(np.int16), RATE), "evidence"),
+    "telephone rate": (lambda _: (tone(rate=8000), 8000), "evidence"),
+    "48 kHz": (lambda _: wav(tone(rate=48_000), 48_000), "evidence"),
+    "96 kHz": (lambda _: wav(tone(rate=96_000), 96_000), "evidence"),
+    "24 bits": (lambda _: wav(tone(), subtype="PCM_24"), "evidence"),
+    "double precision": (lambda _: (tone().astype(np.float64), RATE), "evidence"),
+    "a double file": (lambda _: wav(tone(), subtype="DOUBLE"), "evidence"),
+    "six channels, one used": (six_channels, "evidence"),
+    "constant offset": (lambda _: (tone() + 0.3, RATE), "evidence"),
+    "over full scale": (lambda _: (tone(level=1.4), RATE), "evidence"),
+    "mp3 called wav": (renamed_mp3, "evidence"),
+    "an open file": (lambda _: io.BytesIO(wav(tone())), "evidence"),
+}
+
+
+def test_hostile_inputs_get_their_reason_and_the_rest_is_decided(tmp_path: Path) -> None:
+    gate = load_gate("energy")
+    requests = [[Clip(make(tmp_path), name)] for name, (make, _) in HOSTILE.items()]
+    reasons = [decision.reason for decision in gate.decide_all(requests)]
+    assert dict(zip(HOSTILE, reasons, strict=True)) == {name: reason for name, (_, reason) in HOSTILE.items()}
+
+
+def test_only_a_clip_with_evidence_is_admitted(tmp_path: Path) -> None:
+    gate = load_gate("energy")
+    for name, (make, reason) in HOSTILE.items():
+        decision = gate.decide([Clip(make(tmp_path), name)])
+        assert decision.admit == (reason == "evidence")
+        assert decision.outcome in {"answer", "abstain"}
+        assert Decision.from_json(decision.to_json()) == decision
+
+
+def test_what_does_not_decide_is_flagged() -> None:
+    clipped = np.clip(3 * tone(), -0.8, 0.8)
+    assert read_sound(Clip((clipped, RATE), "clipped")).flags == ("clipped",)
+    assert read_sound(Clip((tone() + 0.3, RATE), "offset")).flags == ("dc",)
+    assert read_sound(Clip((tone(), RATE), "clean")).flags == ()
+
+
+def test_channels_that_differ_do_not_cancel() -> None:
+    rng = np.random.default_rng(0)
+    for right in (tone() * 0.1, np.zeros(RATE, np.float32), rng.normal(0, 0.1, RATE).astype(np.float32)):
+        assert read_sound(Clip(stereo(tone(), right), "stereo")).code == ""
+
+
+def test_a_short_word_in_long_silence_is_loud() -> None:
+    samples = np.zeros(60 * RATE, np.float32)
+    samples[30 * RATE : 30 * RATE + 2000] = tone()[:2000]
+    assert peak_level(samples, RATE) == pytest.approx(20 * np.log10(0.3 / 2**0.5), abs=0.1)
+
+
+@given(st.floats(-119, 0), st.sampled_from([8000, 16_000, 44_100]))
+def test_level_is_that_of_the_sine(level: float, rate: int) -> None:
+    samples = tone(rate=rate, level=10 ** (level / 20) * 2**0.5)
+    assert peak_level(samples, rate) == pytest.approx(level, abs=0.5)
+
+
+def test_a_level_that_is_no_number_does_not_pass() -> None:
+    assert Energy().code(1.0, float("nan")) == "near-silent"
+    assert Energy().code(1.0, -60.0) == ""

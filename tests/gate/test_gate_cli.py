@@ -1,0 +1,51 @@
+"""``otoscope gate`` through its own process."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from conftest import write_clip
+
+
+def gate(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "otoscope", "gate", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_each_file_is_one_json_line(tmp_path: Path) -> None:
+    tone = write_clip(tmp_path / "tone.wav", 1.0)
+    quiet = tmp_path / "quiet.wav"
+    soundfile.write(quiet, np.zeros(16_000), 16_000)
+    result = gate("check", tone, quiet, "--gate", "energy", "--json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.returncode == 0
+    assert [(row["outcome"], row["reason"]) for row in rows] == [("answer", "evidence"), ("abstain", "near-silent")]
+    assert rows[0]["file"] == str(tone)
+    assert gate("check", tone, quiet, "--gate", "energy", "--strict").returncode == 1
+
+
+def test_a_file_that_cannot_be_examined_fails_and_the_others_are_decided(tmp_path: Path) -> None:
+    tone = write_clip(tmp_path / "tone.wav", 1.0)
+    result = gate("check", tmp_path / "absent.wav", tone, "--gate", "energy")
+    assert result.returncode == 1
+    assert [line.split()[1] for line in result.stdout.splitlines()] == ["missing", "evidence"]
+
+
+def test_wrong_usage_exits_with_2(tmp_path: Path) -> None:
+    tone = write_clip(tmp_path / "tone.wav", 1.0)
+    for arguments in (
+        ("check", tone, "--gate", "enrgy"),
+        ("check", tone, "--gate", "whisper", "-G", "scorer"),
+        ("check", tone, "--gate", "sure-paper", "-G", "scorer=whisper-base"),
+        ("calibrate", tmp_path, "--gate", "energy"),
+    ):
+        result = gate(*arguments)
+        assert result.returncode == 2, arguments
+        assert "otoscope:" in result.stderr
+
+
+def test_what_there_is_can_be_listed() -> None:
+    assert {"energy", "sure-paper", "whisper"} <= {line.split()[0] for line in gate("list").stdout.splitlines()}

@@ -1,0 +1,138 @@
+"""What follows from scores."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gate_fakes import Fake, measured, whisper_gate
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otoscope.errors import UnknownNameError, UsageError
+from otoscope.gate.evidence import Energy
+from otoscope.gate.rule import CONDITIONS, Condition, Gate, load_gate, part_names, read_gate, write_gate
+from otoscope.gate.signal import Scores
+from otoscope.records import Clip, dump_json
+
+CLIP = Clip((0.1 * np.sin(np.arange(16_000) / 5).astype(np.float32), 16_000), "clip")
+SILENCE = Clip((np.zeros(16_000, np.float32), 16_000), "silence")
+
+
+@given(st.floats())
+def test_a_score_is_admitted_from_the_threshold_on_and_never_if_it_is_no_number(score: float) -> None:
+    decision = whisper_gate().judge(measured(whisper=score))
+    assert decision.admit == (math.isfinite(score) and score >= 0.7)
+    dump_json(decision.to_json())  # refuses NaN
+
+
+def test_a_failed_score_has_a_reason_of_its_own() -> None:
+    decision = whisper_gate().judge(measured(whisper=math.nan, level=-20.0))
+    assert (decision.outcome, decision.reason, decision.flags) == ("abstain", "score-error", ("not-finite:whisper",))
+    assert decision.scores == {"level": -20.0}
+    assert whisper_gate().judge(measured(level=-20.0)).reason == "score-error"
+
+
+def test_what_decides_is_the_first_condition_that_fails() -> None:
+    gate = Gate("both", {}, [CONDITIONS["silero"], CONDITIONS["whisper"], CONDITIONS["overlap"]])
+    assert gate.judge(measured(silero=0.0, whisper=0.1, overlap=0.9)).reason == "no-speech"
+    assert gate.judge(measured(silero=1.0, whisper=0.1, overlap=0.9)).reason == "low-score"
+    clarify = gate.judge(measured(silero=1.0, whisper=0.9, overlap=0.9))
+    assert (clarify.outcome, clarify.reason, clarify.admit) == ("clarify", "ambiguous-source", False)
+    assert gate.judge(measured(silero=1.0, whisper=0.9, overlap=0.1)).admit
+
+
+@pytest.mark.parametrize("flag", ["no-text", "loop"])
+def test_a_sure_score_of_no_words_is_no_evidence(flag: str) -> None:
+    heard = replace(measured(whisper=0.99), flags=(flag,))
+    assert whisper_gate().judge(heard).reason == flag
+
+
+def test_a_language_has_its_own_limit_and_another_one_is_flagged() -> None:
+    gate = Gate("languages", {}, [Condition("whisper", "whisper", "least", 0.7, "low-score", languages={"fr": 0.5})])
+    assert gate.judge(measured(language="fr", whisper=0.6)).admit
+    assert not gate.judge(measured(language="en", whisper=0.6)).admit
+    assert gate.judge(measured(language="en", whisper=0.8)).flags == ("uncalibrated-language",)
+    assert gate.judge(measured(language="fr", whisper=0.8)).flags == ()
+
+
+def test_a_cheap_signal_saves_the_dear_one() -> None:
+    dear = Fake(Scores({"whisper": 0.9}))
+    gate = Gate("energy+whisper", {"energy": Energy(), "whisper": dear}, [CONDITIONS["whisper"]])
+    assert gate.decide([SILENCE]).reason == "near-silent"
+    assert dear.calls == 0
+    assert gate.decide([CLIP]).admit
+    assert dear.calls == 1
+    assert gate.measure(SILENCE, everything=True).scores["whisper"] == 0.9
+
+
+def test_every_clip_of_a_request_must_be_admitted() -> None:
+    gate = load_gate("energy")
+    assert gate.decide([CLIP, CLIP]).admit
+    assert gate.decide([CLIP, SILENCE]).reason == "near-silent"
+    assert gate.decide([]).admit
+
+
+def test_decisions_depend_neither_on_order_nor_on_names() -> None:
+    gate = load_gate("energy")
+    requests = [[CLIP], [SILENCE], [CLIP, SILENCE], [SILENCE], [CLIP]]
+    ahead = [(one.key, one.outcome) for one in gate.decide_all(requests)]
+    assert ahead == [(one.key, one.outcome) for one in gate.decide_all(requests[::-1])][::-1]
+    assert gate.decide([Clip(CLIP.source, "other")]).key == ahead[0][0]
+    assert len({key for key, _ in ahead}) == 3
+
+
+def test_the_published_rule_is_refused_for_another_scorer() -> None:
+    with pytest.raises(UsageError, match=r"0\.7 was chosen for Whisper small.*not for whisper-base.*--force"):
+        load_gate("sure-paper", options={"scorer": "whisper-base"})
+    with pytest.raises(UsageError, match="with suppression"):
+        load_gate("sure-paper", options={"suppression": "none"})
+    with pytest.raises(UsageError, match="no threshold of whisper is known for the scorer whisper-tiny"):
+        load_gate("energy+whisper", options={"scorer": "whisper-tiny.en"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "message"),
+    [
+        ("energy+wisper", {}, "did you mean whisper"),
+        ("energy", {"scorer": "whisper-base"}, "options of the Whisper scorer"),
+        ("whisper", {"precison": "int8"}, "did you mean precision"),
+        ("whisper+overlap", {}, "otoscope gate calibrate"),
+        ("absent.json", {}, "there is no such file"),
+    ],
+)
+def test_what_is_wrong_is_said(spec: str, options: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_gate(spec, options=options)
+
+
+def test_names_are_asked_in_one_order() -> None:
+    assert part_names("whisper+silero+energy") == part_names("energy+silero+whisper") == ["energy", "silero", "whisper"]
+    with pytest.raises(UnknownNameError):
+        part_names("")
+
+
+def test_a_frozen_gate_is_the_same_gate(tmp_path: Path) -> None:
+    gate = Gate("energy", {"energy": Energy(0.2, -50.0)}, [], {"data": "abc"})
+    write_gate(gate, tmp_path / "gate.json")
+    again = read_gate(tmp_path / "gate.json")
+    assert again.signature == gate.signature
+    assert again.calibration == {"data": "abc"}
+    assert again.decide([CLIP]).key == gate.decide([CLIP]).key
+
+
+def test_a_frozen_gate_that_was_edited_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "gate.json"
+    write_gate(Gate("energy", {"energy": Energy()}, []), path)
+    content = json.loads(path.read_text())
+    content["signals"]["energy"]["floor"] = -90.0
+    path.write_text(json.dumps(content))
+    with pytest.raises(UsageError, match="edited"):
+        read_gate(path)
+    assert read_gate(path, force=True).signals["energy"] == Energy(0.1, -90.0)
+    for wrong in ("[]", "{", '{"format": "otoscope-gate/9"}', "{}"):
+        path.write_text(wrong)
+        with pytest.raises(UsageError, match="gate"):
+            read_gate(path)

@@ -1,0 +1,168 @@
+"""Two runs compared sample by sample."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import MakeTask
+
+import otoscope
+from otoscope.compare import compare_runs
+from otoscope.errors import ModelCallError, RunError
+from otoscope.runner.folder import read_header
+from otoscope.stats import mcnemar
+
+ROWS = 12
+
+
+def answering(answer: Callable[[int], str]) -> Callable[[otoscope.Request], str]:
+    """Return a model that answers by the number of the tone."""
+
+    def model(request: otoscope.Request) -> str:
+        return answer(int(request.instruction.split()[2]))
+
+    return model
+
+
+def right(number: int) -> str:
+    return "low" if number % 2 else "high"
+
+
+def right_below(limit: int) -> Callable[[int], str]:
+    return lambda number: right(number) if number < limit else right(number + 1)
+
+
+def run(task: Path, answer: Callable[[int], str], folder: Path, **options: Any) -> Path:
+    otoscope.run(str(task), model=answering(answer), judge="rules", folder=folder, **options)
+    return folder
+
+
+def add_to_rows(task: Path, change: Callable[[int], dict[str, Any]]) -> None:
+    lines = (task / "samples.jsonl").read_text().splitlines()
+    rows = [{**json.loads(line), **change(number)} for number, line in enumerate(lines)]
+    (task / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_difference_its_test_and_the_flips(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ROWS)
+    found = compare_runs(run(task, right, tmp_path / "a"), run(task, right_below(5), tmp_path / "b"))
+    [compared] = found.tasks
+    [row] = compared.differences
+    assert [row.a, row.b, row.difference, row.n] == pytest.approx([1, 5 / 12, 7 / 12, ROWS])
+    assert (row.test, row.p, row.adjusted) == ("mcnemar", mcnemar(7, 0), row.p)
+    assert row.low is not None
+    assert row.high is not None
+    assert 0 < row.low < 7 / 12 < row.high < 1
+    assert [flip.sample for flip in compared.flips] == [f"r{number}" for number in range(5, ROWS)]
+    assert compared.flips[0]._asdict() == {
+        "sample": "r5",
+        "target": "low",
+        "right": "a",
+        "answer_a": "low",
+        "answer_b": "high",
+    }
+    assert found.complete
+
+
+def test_exchanging_the_runs_changes_the_sign_alone(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ROWS)
+    a, b = run(task, right, tmp_path / "a"), run(task, right_below(5), tmp_path / "b")
+    [one], [other] = (compare_runs(*runs).tasks[0].differences for runs in ((a, b), (b, a)))
+    assert one.low is not None
+    assert one.high is not None
+    assert other.p == one.p
+    assert [other.difference, other.low, other.high] == pytest.approx([-7 / 12, -one.high, -one.low])
+
+
+def test_samples_of_one_source_are_exchanged_together(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ROWS)
+    add_to_rows(task, lambda number: {"cluster": f"speaker {number // 4}"})
+    a, b = run(task, right, tmp_path / "a"), run(task, right_below(0), tmp_path / "b")
+    [row] = compare_runs(a, b).tasks[0].differences
+    assert (row.test, row.clusters, row.p) == ("sign-flip", 3, 2 / 2**3)
+
+
+def test_p_values_are_adjusted_over_tasks(make_task: MakeTask, tmp_path: Path) -> None:
+    tasks = [str(make_task(ROWS, name=name)) for name in ("one", "two")]
+    for name, limit in (("a", ROWS), ("b", 3)):
+        otoscope.run(tasks, model=answering(right_below(limit)), judge="rules", folder=tmp_path / name)
+    rows = [row for task in compare_runs(tmp_path / "a", tmp_path / "b").tasks for row in task.differences]
+    assert [row.task for row in rows] == ["one", "two"]
+    assert [(row.p, row.adjusted) for row in rows] == [(mcnemar(9, 0), 2 * mcnemar(9, 0))] * 2
+
+
+def test_only_samples_with_two_outcomes_count(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ROWS)
+
+    def broken(number: int) -> str:
+        if number < 3:
+            raise ModelCallError("out of order")
+        return right(number)
+
+    a, b = run(task, right, tmp_path / "a", limit=8), run(task, broken, tmp_path / "b")
+    found = compare_runs(a, b)
+    [compared] = found.tasks
+    chosen = {json.loads(line)["id"] for line in (a / "samples.jsonl").read_text().splitlines()}
+    failed = {"r0", "r1", "r2"}
+    counts = {
+        "ok / error": len(chosen & failed),
+        "absent / error": len(failed - chosen),
+        "absent / ok": ROWS - len(chosen | failed),
+    }
+    assert compared.left_out == {outcomes: count for outcomes, count in counts.items() if count}
+    assert compared.differences[0].n == len(chosen - failed)
+    assert not found.complete
+
+
+def test_a_sample_whose_target_changed_is_left_out(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    a = run(task, right, tmp_path / "a")
+    add_to_rows(task, lambda number: {"label": "high"} if number == 1 else {})
+    [compared] = compare_runs(a, run(task, right, tmp_path / "b")).tasks
+    assert compared.left_out == {"another target": 1}
+    assert compared.differences[0].n == 3
+
+
+def test_errors_of_sequences_are_compared_by_sources(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ROWS, kind="sequence", metrics=["wer", "cer"])
+    a, b = run(task, right, tmp_path / "a"), run(task, right_below(4), tmp_path / "b")
+    [compared] = compare_runs(a, b).tasks
+    assert [(row.metric, row.test) for row in compared.differences] == [("wer", "sign-flip"), ("cer", "sign-flip")]
+    assert [compared.differences[0].difference, compared.differences[0].p] == pytest.approx([-8 / 12, 2 / 2**8])
+    assert compared.flips == ()
+
+
+def test_runs_of_different_judges_are_refused(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    a, b = run(task, right, tmp_path / "a"), run(task, right, tmp_path / "b")
+    header = read_header(b)
+    header["judge"] = {"spec": "llm:x", "id": "llm:x", "llm": {"id": "x", "settings": {"seed": 1}}}
+    (b / "header.jsonl").write_text(json.dumps(header) + "\n")
+    with pytest.raises(RunError, match=r'rules-\d+, .*llm:x with {"seed": 1}.*--force'):
+        compare_runs(a, b)
+    found = compare_runs(a, b, force=True)
+    assert found.tasks[0].left_out == {"ok / missing": 4}
+    assert found.tasks[0].differences[0].p is None
+
+
+def test_runs_without_a_common_task_are_refused(make_task: MakeTask, tmp_path: Path) -> None:
+    runs = [run(make_task(2, name=name), right, tmp_path / f"run-{name}") for name in ("one", "two")]
+    with pytest.raises(RunError, match=r"run-one has one; .*run-two has two"):
+        compare_runs(*runs)
+
+
+def test_the_command_prints_a_table_or_one_document(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ROWS)
+    runs = run(task, right, tmp_path / "a"), run(task, right_below(5), tmp_path / "b")
+    command = [sys.executable, "-m", "otoscope", "compare", *map(str, runs)]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "flipped: tones r5: 'low' is right, A said 'low', B said 'high'" in table
+    assert f"A: {runs[0]}, model" in table
+    found = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert found == json.loads(json.dumps(compare_runs(*runs).to_json()))
+    assert found["complete"]
+    assert len(found["flips"]) == 7
