@@ -1,12 +1,12 @@
 """Tests of two systems on the same samples: against SciPy, and their promises."""
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from otoscope.metrics import METRICS, MetricName, Rows
@@ -16,8 +16,9 @@ slow = settings(max_examples=25, deadline=None)
 flags = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abcdefg")), min_size=2, max_size=30)
 
 
-def means(values: "Sequence[float] | Rows") -> Rows:
-    return np.array([[float(value), 1.0] for value in values])
+def means(values: ArrayLike) -> Rows:
+    flat = np.asarray(values, float)
+    return np.column_stack([flat, np.ones_like(flat)])
 
 
 def names(count: int) -> list[str]:

@@ -18,7 +18,7 @@ def test_wordings_with_several_samples_are_scored_apart(make_task: MakeTask, tmp
     (task / "samples.jsonl").write_text("\n".join(lines))
 
     def low_if_asked(request: otoscope.Request) -> str:
-        return "low" if request.instruction == "Low or high?" else "purple"
+        return "low" if request.instruction == "Low or high?" else ""
 
     result = otoscope.run(str(task), model=low_if_asked, judge="rules", folder=tmp_path / "run")
     [spread] = json.loads((result.folder / "scores.json").read_text())["instructions"]

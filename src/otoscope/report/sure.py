@@ -203,9 +203,10 @@ def _fronts(rows: Sequence[Json]) -> list[str]:
 
 
 def _families(rows: Sequence[Json]) -> list[str]:
-    sure = [row for row in rows if row["kind"] in SURE_KINDS]
+    sure = [row for row in rows if row["kind"] in SURE_KINDS and row["gate"] == rows[0]["gate"]]
     others = [row for row in rows if row["kind"] not in SURE_KINDS]
-    lines = [*section("Families, by gate"), *_family_table(sure)] if sure else []
+    told = "Of the first gate; the JSON report has those of the others."
+    lines = [*section("Families, by gate"), told, *_family_table(sure)] if sure else []
     lines += [*section("External checks, by gate"), *_family_table(others)] if others else []
     lost = [f"- {row['gate']}: {name}" for row in rows for name in row["turned_away"]]
     return [*lines, *(["Supported rows turned away:", "", *lost, ""] if lost else [])]

@@ -1,0 +1,160 @@
+"""The report over real run folders: the set mini, functions as models, a gate of energy alone."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from sure_sets import build_mini, read_rows
+
+import otoscope
+from otoscope.audio import read_audio
+from otoscope.cli.main import cli
+from otoscope.errors import RunError, UsageError
+from otoscope.report.sure import render
+from otoscope.runner.folder import RunFolder
+from otoscope.runner.replay import replay
+from otoscope.sure.report import build, read_runs
+from otoscope.task import read_task
+
+Json = dict[str, Any]
+
+
+def knowing(folder: Path, otherwise: str) -> Callable[[otoscope.Request], str]:
+    """Return a model that knows every transcript, and says ``otherwise`` where there is none."""
+    labels: dict[tuple[str, str], str] = {}
+    for row in read_rows(folder):
+        labels[read_audio(folder / row["audio"]).digest, row["instruction"]] = row["label"]
+
+    def model(request: otoscope.Request) -> str:
+        return labels[request.audios[0].digest, request.instruction] or otherwise
+
+    model.__qualname__ = f"knowing-{otherwise or 'nothing'}"
+    return model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_mini(tmp_path_factory.mktemp("sure") / "set").folder
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "talker"
+    otoscope.run(str(folder), model=knowing(folder / "test", "You"), judge="rules", folder=path)
+    return path
+
+
+def report(runs: list[Path], *specs: str, cost: float = 0.5) -> Json:
+    gates = replay(runs, specs)
+    return build(read_runs(runs, gates), gates, cost)
+
+
+def test_energy_turns_silence_away_and_nothing_else(run: Path) -> None:
+    alone, behind = report([run], "energy")["models"]
+    assert (alone["gate"], behind["gate"]) == ("none", "energy")
+    assert alone["system_rejection"]["count"] == 0
+    assert (behind["gate_rejection"]["count"], behind["gate_rejection"]["of"]) == (5, 29)
+    assert behind["supported_accuracy"]["value"] == behind["retention"]["value"] == 1.0
+    assert (behind["calls"], behind["rows"]) == (69, 74)
+    assert behind["wer"] == {"value": 0, "errors": 0, "words": 440, "answered": 40, "of": 40, "sources": None}
+    assert behind["seconds_with"] == pytest.approx(behind["gate_seconds"] + 69 / 74 * behind["model_seconds"])
+
+
+def test_rejection_never_stands_without_retention(run: Path) -> None:
+    found = report([run], "energy")
+    for row in found["models"] + found["front_ends"] + found["families"]:
+        assert row["retention"]["of"] > 0
+    families = {row["family"]: row for row in found["families"]}
+    assert families["silence"]["rejection"]["count"] == families["silence"]["rejection"]["of"] == 5
+    assert families["silence"]["retention"]["of"] == 45
+    assert families["babble-2"]["rejection"]["count"] == 0
+    assert families["clean"]["rejection"] is None
+    text = render(found)
+    [line] = [line for line in text.splitlines() if "| silence | non-speech |" in line]
+    assert "1.000 (5/5)" in line
+    assert "1.000 (45/45)" in line
+
+
+def test_tests_are_paired_by_source_and_adjusted_over_gates(run: Path) -> None:
+    rows = report([run], "energy", "energy")["tests"]
+    assert [(row["rows"], row["gained"], row["lost"]) for row in rows] == [
+        ("unsupported", 5, 0),
+        ("unsupported", 5, 0),
+        ("supported", 0, 0),
+        ("supported", 0, 0),
+    ]
+    assert rows[0]["p"] == 2 / 32  # five sources, each with one row gained: two of 32 patterns are as extreme
+    assert rows[0]["holm"] == 2 * rows[0]["p"]
+    assert rows[0]["mcnemar"] == 2 / 32
+    assert rows[2]["p"] == 1.0
+
+
+def test_refusals_are_counted_and_shown(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "modest"
+    otoscope.run(str(folder), model=knowing(folder / "test", "No speech detected."), judge="rules", folder=path)
+    found = report([path], "energy")
+    alone, behind = found["models"]
+    assert alone["system_rejection"]["count"] == behind["system_rejection"]["count"] == 29
+    assert (alone["gate_rejection"]["count"], behind["gate_rejection"]["count"]) == (0, 5)
+    [refusal] = found["refusals"]
+    assert (refusal["count"], refusal["answers"]) == (29, ["No speech detected."])
+    assert "no speech|audio|transcript detected" in render(found).replace("¦", "|")
+
+
+def test_rows_that_hold_nothing_have_no_word_error_rate(run: Path) -> None:
+    [score] = json.loads((run / "scores.json").read_text("utf-8"))["tasks"]
+    assert score["counts"] == {"ok": 45, "unsupported": 29}
+    assert score["value"] == 0
+    assert "| 45 of 74 |" in (run / "report.md").read_text("utf-8")
+
+
+def test_curves_of_the_level(run: Path) -> None:
+    [curve] = report([run], "energy")["curves"]
+    assert curve["score"] == "level"
+    assert curve["rejection_at"]["1.00"] >= 5 / 29
+    assert curve["det"][0]["missed"] == 0
+    [alone, behind] = report([run], "energy", cost=0.9)["risks"]
+    assert (alone["scod_0.5"], alone["coverage"]) == (pytest.approx(0.5 * 29 / 74), 1.0)
+    assert behind["scod_0.9"] == pytest.approx(0.9 * 24 / 69)
+
+
+def test_the_control_shows_what_audio_cannot_tell(folder: Path, tmp_path: Path) -> None:
+    runner = CliRunner()
+    made = runner.invoke(cli, ["sure", "control", str(folder), "-o", str(tmp_path / "control")], catch_exceptions=False)
+    assert "10 rows" in made.output
+    assert read_task(tmp_path / "control" / "task.json").id == "sure/mini/test-control"
+    path = tmp_path / "run"
+    otoscope.run(str(tmp_path / "control"), model="null", judge="rules", folder=path)
+    rows = {row["family"]: row for row in report([path], "energy")["families"]}
+    assert rows["unanswerable"]["rejection"]["count"] == 0
+    assert rows["clean"]["retention"]["count"] == 5
+    with pytest.raises(UsageError, match="something already"):
+        runner.invoke(cli, ["sure", "control", str(folder), "-o", str(tmp_path / "control")], catch_exceptions=False)
+
+
+def test_the_report_through_the_command_line(run: Path, tmp_path: Path) -> None:
+    runner = CliRunner()
+    command = ["sure", "report", str(run), "--gate", "energy"]
+    printed = runner.invoke(cli, command, catch_exceptions=False)
+    assert printed.stdout.startswith("# SURE report")
+    written = runner.invoke(cli, [*command, "--json", "-o", str(tmp_path / "report.json")], catch_exceptions=False)
+    assert written.exit_code == 0
+    assert json.loads((tmp_path / "report.json").read_text("utf-8"))["models"][1]["calls"] == 69
+
+
+def test_a_run_of_an_earlier_version_and_another_kind_of_task_are_named(run: Path, tmp_path: Path) -> None:
+    otoscope.run("starter/duration", model="null", judge="rules", limit=1, folder=tmp_path / "regression")
+    with pytest.raises(UsageError, match="this report takes sequences"):
+        report([tmp_path / "regression"])
+    old = tmp_path / "old"
+    otoscope.run("starter/transcription-en", model="null", limit=1, folder=old)
+    rows = [json.loads(line) for line in (old / "samples.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        del row["content"]
+    (old / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(RunError, match="earlier version"):
+        report([old])
+    assert len(RunFolder(run).decisions) == 69
