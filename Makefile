@@ -13,6 +13,7 @@ test:
 bench:
 	python benchmarks/null_model.py
 	python benchmarks/edit.py
+	python benchmarks/memory.py
 
 docs:
 	python scripts/write_cli_docs.py docs/cli.md

@@ -36,6 +36,8 @@ class RunFolder:
     decisions: Log = field(init=False)
     predictions: Log = field(init=False)
     judgements: Log = field(init=False)
+    _starts: dict[str, int] = field(default_factory=dict, init=False)
+    """Where the rows of a task begin, as far as that is known."""
 
     def __post_init__(self) -> None:
         self.decisions = Log(self.path / "decisions.jsonl")
@@ -47,13 +49,23 @@ class RunFolder:
         """The file of samples, each with the key of its prediction."""
         return self.path / "samples.jsonl"
 
+    def begin(self, task: str) -> None:
+        """Remember that the rows of a task will stand where the file of samples ends now."""
+        self._starts[task] = self.samples.stat().st_size
+
     def rows(self, task: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of one task from ``samples.jsonl``."""
-        with self.samples.open(encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line) if line.endswith("\n") else {"task": None}
+        """Yield the rows of one task from ``samples.jsonl``, where the rows of a task stand together."""
+        with self.samples.open("rb") as lines:
+            lines.seek(self._starts.get(task, 0))
+            begun = False
+            for line in iter(lines.readline, b""):
+                row = json.loads(line) if line.endswith(b"\n") else {"task": None}
                 if row["task"] == task:
+                    begun = True
                     yield row
+                elif begun:
+                    self._starts[str(row["task"])] = lines.tell() - len(line)
+                    return
 
     def write_header(self, header: Mapping[str, Any]) -> None:
         """Add a line that says what is done to the run from now on."""

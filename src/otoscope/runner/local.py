@@ -247,6 +247,7 @@ def _open(task: Task, limit: float | None, known: Mapping[str, Part], watch: Wat
 def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predictor, watch: Watch) -> None:
     task = opened.task
     watch(Begun(task.id, "answer", opened.samples or 0))
+    folder.begin(task.id)
     with folder.samples.open("a", encoding="utf-8") as file:
 
         def tell(sample: Sample, keys: Keys) -> None:
