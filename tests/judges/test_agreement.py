@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otoscope.errors import ModelCallError, TaskError
+from otoscope.judges import decide, extract
 from otoscope.judges.agreement import Share, label_of, measure, same
 from otoscope.judges.judge import Judge
 from otoscope.judges.llm import JudgedKind
 from otoscope.judges.rows import AnswerRow, read_answers
 
 KINDS: tuple[JudgedKind, JudgedKind] = ("classification", "regression")
+SETS: tuple[tuple[JudgedKind, str], ...] = tuple((kind, f"{kind}{which}") for kind in KINDS for which in ("", "-2"))
 LABELLED = Path(str(files("otoscope.judges").joinpath("labelled")))
 
 
@@ -57,22 +60,30 @@ def value(answer: str, label: Any, target: str = "3", instruction: str = "How ma
     return {"id": answer, "instruction": instruction, "target": target, "answer": answer, "value": label}
 
 
-def labelled(kind: JudgedKind) -> list[AnswerRow]:
-    found = list(read_answers(LABELLED / f"{kind}.jsonl"))
+def labelled(name: str) -> list[AnswerRow]:
+    found = list(read_answers(LABELLED / f"{name}.jsonl"))
     return [row for row in found if isinstance(row, AnswerRow)]
 
 
-@pytest.mark.parametrize(("kind", "least_decided"), [("classification", 0.75), ("regression", 0.7)])
-def test_the_rules_agree_with_the_shipped_labels(kind: JudgedKind, least_decided: float) -> None:
-    result = measure(labelled(kind), Judge("rules", None), kind)
+@pytest.mark.parametrize(
+    ("kind", "name", "least_decided"),
+    [
+        ("classification", "classification", 0.8),
+        ("classification", "classification-2", 0.7),
+        ("regression", "regression", 0.85),
+        ("regression", "regression-2", 0.85),
+    ],
+)
+def test_the_rules_agree_with_the_shipped_labels(kind: JudgedKind, name: str, least_decided: float) -> None:
+    result = measure(labelled(name), Judge("rules", None), kind)
     assert result.agreement.count >= 0.99 * result.agreement.n
     assert result.decided.count >= least_decided * result.decided.n
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_shipped_row_can_be_read_and_has_a_label(kind: JudgedKind) -> None:
-    lines = (LABELLED / f"{kind}.jsonl").read_text("utf-8").splitlines()
-    found = labelled(kind)
+@pytest.mark.parametrize(("kind", "name"), SETS)
+def test_every_shipped_row_can_be_read_and_has_a_label(kind: JudgedKind, name: str) -> None:
+    lines = (LABELLED / f"{name}.jsonl").read_text("utf-8").splitlines()
+    found = labelled(name)
     assert len(found) == len(lines) >= 170
     assert len({row.id for row in found}) == len(found)
     assert len(set(Counter(label_of(row, kind) for row in found))) >= 2
@@ -81,8 +92,29 @@ def test_every_shipped_row_can_be_read_and_has_a_label(kind: JudgedKind) -> None
         assert row.content["domain"]
 
 
-def test_the_shipped_rows_cover_all_domains() -> None:
-    assert len({row.content["domain"] for kind in KINDS for row in labelled(kind)}) == 17
+@pytest.mark.parametrize("which", ["", "-2"])
+def test_the_shipped_rows_cover_all_domains(which: str) -> None:
+    assert len({row.content["domain"] for kind in KINDS for row in labelled(f"{kind}{which}")}) == 17
+
+
+@pytest.mark.parametrize("which", ["", "-2"])
+def test_a_right_answer_matches_no_other_label(which: str) -> None:
+    found = labelled(f"classification{which}")
+    targets = {row.question.instruction: set(row.question.options) for row in found}
+    for row in found:
+        targets[row.question.instruction].add(row.question.target)
+    right = [row.question for row in found if label_of(row, "classification") == "yes"]
+    others = [(one, other) for one in right for other in sorted(targets[one.instruction] - {one.target})]
+    assert len(others) > 100
+    assert [pair for pair in others if decide(replace(pair[0], target=pair[1])).verdict == "yes"] == []
+
+
+@pytest.mark.parametrize("which", ["", "-2"])
+def test_no_value_depends_on_that_of_the_target(which: str) -> None:
+    found = [row.question for row in labelled(f"regression{which}")]
+    pairs = [(one, two.target) for one in found for two in found if one.instruction == two.instruction]
+    assert len(pairs) > len(found)
+    assert [pair for pair in pairs if extract(pair[0]) != extract(replace(pair[0], target=pair[1]))] == []
 
 
 def test_undecided_rows_do_not_count_where_the_judge_decides(tmp_path: Path) -> None:

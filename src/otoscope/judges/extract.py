@@ -6,6 +6,7 @@ The value of the target is never looked at; its form is, where the task does not
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 
@@ -22,7 +23,7 @@ from otoscope.judges.quantities import (
     read_words,
     without_scale,
 )
-from otoscope.judges.question import Question, Ruling
+from otoscope.judges.question import Question, Ruling, ends_in_thought
 from otoscope.judges.structures import canonical_structure, stated_intervals, stated_list, written_structures
 from otoscope.judges.wording import (
     CLAUSE_END,
@@ -55,7 +56,15 @@ _ADJECTIVES = frozenset({"the", "all", "different", "distinct", "unique", "separ
 _LINKS = frozenset({":", "is", "=", "of", "at", "as", "was"})
 _FREQUENCIES = word_set("frequencies")
 _PERSONS = word_set("persons")
-_SPANS = ({"start", "end"}, {"onset", "offset"}, {"begin", "end"})
+_SPANS = ({"start", "end"}, {"onset", "offset"}, {"begin", "end"}, {"time", "interval"})
+_FOREIGN_NUMBERS = word_set("foreign_numbers")
+_DIRECTIONS = word_set("directions")
+_SIDES = re.compile(r"([-\u2212]?)\b\d+(?:\.\d+)?\W*\(([a-z ]+)\)", re.IGNORECASE)
+_DEFINES = re.compile(
+    r"\b(?:is an? (?:\w+ )?(?:phenomenon|term|process|concept|technique|measure)|refers to|is defined as)\b",
+    re.IGNORECASE,
+)
+_NAMED_ITEMS = re.compile(r"\[\s*([a-z]\w*(?:\s*,\s*[a-z]\w*)+)\s*\]", re.IGNORECASE)
 _ANCHORS = re.compile(r"\d\s*\(([a-z ]+)\)", re.IGNORECASE)
 
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])\d+,\d{1,2}(?![\d,])")
@@ -117,7 +126,20 @@ class _Answer:
 
     @property
     def is_foreign(self) -> bool:
-        return not all(map(str.isascii, self.words))
+        return not all(map(str.isascii, self.words)) or not _FOREIGN_NUMBERS.isdisjoint(self.words)
+
+    def repeats(self, number: Quantity) -> bool:
+        """Return whether the instruction has the number before the same word, as in "the two sentences"."""
+        pairs = [(word, singular(after)) for word, after in pairwise(tokens(self.question.instruction))]
+        after = singular("".join(self.words[number.end : number.end + 1]))
+        ends = number.value in {self.form.low, self.form.high}
+        return after.isalpha() and not ends and (self.words[number.start], after) in pairs
+
+    @cached_property
+    def sides(self) -> dict[str, bool]:
+        """Which sides the instruction puts beside the ends of its scale, and whether that end is negative."""
+        signs = _SIDES.findall(self.question.instruction)
+        return {word: sign in {"-", "\u2212"} for sign, text in signs for word in tokens(text) if word in _DIRECTIONS}
 
 
 def extract(question: Question) -> Ruling:
@@ -127,7 +149,9 @@ def extract(question: Question) -> Ruling:
         A ruling with status ``ok`` and the value as text (a number in figures, or JSON), ``na`` if the answer certainly
         holds no single value, or ``undecided``. A value outside the declared range is a value all the same.
     """
-    answer = _Answer(question, form_of(question))
+    answer = _Answer(question.without_thoughts(), form_of(question))
+    if ends_in_thought(answer.question.answer):
+        return _undecided("The answer ends within a thought.")
     if answer.form.kind is None:
         return _undecided("The form of the target is not known.")
     for rule in (*_FIRST_RULES, *_RULES[answer.form.kind]):
@@ -214,6 +238,8 @@ def _no_number(answer: _Answer) -> Ruling | None:
 
 
 def _unclear(answer: _Answer) -> Ruling | None:
+    if _DEFINES.search(answer.text):
+        return _undecided("The answer explains a term.")
     if _FRACTIONS & set(answer.words) or _DECIMAL_COMMA.search(answer.text) or is_doubtful(answer.text):
         return _undecided("The answer is not clear about its number.")
     if any(answer.words[one.end : two.start] == [","] for one, two in pairwise(answer.found)):
@@ -236,7 +262,7 @@ def _ranged(answer: _Answer) -> Ruling | None:
 
 def _stated(answer: _Answer) -> Ruling | None:
     words = answer.words
-    numbers = [number for number in answer.found if not _denied(words, number)]
+    numbers = [one for one in answer.found if not _denied(words, one) and not answer.repeats(one)]
     numbers = _of_counted(answer, numbers) or _announced(answer, numbers) or _likeliest(answer, numbers)
     if len({number.value for number in numbers}) > 1:
         numbers = _concluded(words, numbers)
@@ -246,7 +272,21 @@ def _stated(answer: _Answer) -> Ruling | None:
         return _undecided("Which number is the value is not certain.")
     if value == 1 and not answer.form.count and "1" not in answer.text:
         return _undecided("One may be a word for a thing.")
-    return _ok(number_text(value), "The answer states one number.")
+    return _sided(answer, value)
+
+
+def _sided(answer: _Answer, value: Decimal) -> Ruling:
+    """Return the value, with the sign of the side that the answer names on a scale of two sides."""
+    named = _DIRECTIONS & set(answer.words)
+    two_sided = answer.form.dimension == "angle" or (answer.form.low is not None and answer.form.low < 0)
+    if not value or not two_sided or not named:
+        return _ok(number_text(value), "The answer states one number.")
+    signs = {answer.sides.get(side) for side in named}
+    if signs == {True}:
+        return _ok(number_text(-abs(value)), "The answer states one number and its side.")
+    if signs == {False} and value > 0:
+        return _ok(number_text(value), "The answer states one number and its side.")
+    return _undecided("To which side the number is taken is not certain.")
 
 
 def _denied(words: list[str], number: Quantity) -> bool:
@@ -363,6 +403,9 @@ def _no_items(answer: _Answer) -> Ruling | None:
 def _listed(answer: _Answer) -> Ruling | None:
     words = read_words(re.sub(r"(?<=\d),(?=\d)", ", ", answer.text), answer.form)
     value = None if is_doubtful(answer.text) else stated_list(words, answer.form, answer.asked)
+    named = {len(items.split(",")) for items in _NAMED_ITEMS.findall(answer.question.instruction)}
+    if value is not None and named and len(literal(value)) not in named:
+        return _undecided("The answer has not as many numbers as are asked for.")
     return None if value is None else _ok(value, "The answer lists numbers.")
 
 

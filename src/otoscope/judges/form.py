@@ -80,11 +80,13 @@ UNITS: Mapping[str, tuple[str, Decimal]] = {
         ("angle", "57.29577951308232", "rad radian radians"),
         ("percent", "1", "% percent percentage"),
         ("tempo", "1", "bpm"),
+        ("tempo", "60", "bps"),
         ("note", "1", "midi"),
     )
     for word in words.split()
 }
 _BASE = {"time": "s", "frequency": "hz", "length": "m", "level": "db", "angle": "deg", "percent": "%", "tempo": "bpm"}
+_LONG_NAMES = {"beats per minute": "bpm", "cycles per second": "hz", "midi note": "midi", "midi pitch": "midi"}
 
 _COUNT_ASKED = re.compile(r"\b(?:how many|number of|count|counts|counting|total times|times of|how often)\b")
 _UNIT_ASKED = re.compile(
@@ -102,10 +104,9 @@ def form_of(question: Question) -> Form:
     declared = question.target_format
     inferred = _inferred(question.target)
     asked = normal(question.instruction)
-    unit = _unit_name(str(declared.get("unit", "")).casefold()) or ("" if declared.get("unit") else _asked_unit(asked))
-    count = str(declared.get("unit", "")).casefold() == "count" or (
-        not unit and "unit" not in declared and _COUNT_ASKED.search(asked) is not None
-    )
+    named = str(declared.get("unit", "")).casefold()
+    unit = _unit_name(_LONG_NAMES.get(named, named)) or ("" if declared.get("unit") else _asked_unit(asked))
+    count = named == "count" or (not unit and "unit" not in declared and _COUNT_ASKED.search(asked) is not None)
     low, high = (_limit(declared, "low"), _limit(declared, "high"))
     if low is None and high is None:
         low, high = _asked_range(question.instruction)

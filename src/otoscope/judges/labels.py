@@ -78,7 +78,7 @@ class Labels:
     @property
     def numbers(self) -> bool:
         """Whether the labels are numbers."""
-        return self.any_number or all(is_number(name.split()[0]) for name in self.names)
+        return self.any_number or all(is_number("".join(name.split()[:1])) for name in self.names)
 
     def read(self, text: str) -> list[str]:
         """Return the tokens of an answer, with every key or note as one token and "twice" as a number of times."""
@@ -189,7 +189,7 @@ def _split_camel(label: str) -> Words:
 
 def _letter_names(letters: Mapping[str, str], labels: Sequence[str], *, musical: bool) -> dict[str, str]:
     """Return the name of each lettered option; where the labels are bare letters, each stands for itself."""
-    if not letters and not musical and all(re.fullmatch(r"\(?[A-H][).]?", label) for label in labels):
+    if not letters and not musical and all(re.fullmatch(r"\(?[A-Ha-h][).]?", label) for label in labels):
         return {letter: letter.lower() for letter in "ABCDEFGH"}
     return {letter: name_of(option, musical=musical) for letter, option in letters.items()}
 

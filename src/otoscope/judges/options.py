@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from otoscope.judges.question import Question
-from otoscope.judges.wording import normal, straight
+from otoscope.judges.wording import is_word, normal, straight, tokens
 
 _LETTERS = "ABCDEFGH"
 _LETTERED = re.compile(r"\(?(?:([A-H])[).:]|([a-h])\))\s*(.+)", re.DOTALL)
@@ -36,8 +36,11 @@ def lettered(question: Question) -> dict[str, str]:
     if not letters[1:] or letters != list(_LETTERS[: len(letters)]):
         return {}
     ends = [mark.start() for mark in marks[1:]] + [len(question.instruction)]
-    texts = [question.instruction[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
-    return {letter: _first_sentence(text) for letter, text in zip(letters, texts, strict=True)}
+    texts = [
+        _first_sentence(question.instruction[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)
+    ]
+    # Marks that follow their options leave nothing after the last.
+    return dict(zip(letters, texts, strict=True)) if all(map(_has_word, texts)) else {}
 
 
 def unlettered(label: str, letters: Mapping[str, str]) -> str:
@@ -85,6 +88,10 @@ def _is_question(pieces: Sequence[str]) -> bool:
         return False
     articles = all(map(_ARTICLE.match, pieces[1:])) and not re.search(r"\b(?:the|an?)\s+\w+$", pieces[0])
     return articles or _ASKS.search(pieces[0]) is not None
+
+
+def _has_word(text: str) -> bool:
+    return any(map(is_word, tokens(text)))
 
 
 def _first_sentence(text: str) -> str:

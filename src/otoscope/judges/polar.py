@@ -14,6 +14,7 @@ from otoscope.judges.wording import (
     is_word,
     singular,
     stem,
+    straight,
     tokens,
     word_set,
 )
@@ -33,6 +34,7 @@ _AUXILIARIES = word_set("auxiliaries")
 _AFTER_NO = word_set("after_no")
 _OPPOSITES = {"same": "different", "different": "same"}
 _WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
+_QUOTATION = re.compile(r"\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)")
 _CUE_REACH = 4
 _SHORT_SENTENCE = 5
 
@@ -82,7 +84,7 @@ def echoed(reading: Reading) -> set[str]:
     if asked is None or len(statements) != 1 or reading.doubtful:
         return set()
     (words,) = statements
-    negations = sum(word in NEGATORS | _NOBODY for word in words)
+    negations = sum(word in NEGATORS | _NOBODY for word in tokens(_without_repeated_quotes(reading)))
     if negations > 1 or HEDGES & set(words):
         return set()
     if _states(words, asked):
@@ -131,6 +133,14 @@ def _polar_question(instruction: str) -> list[str] | None:
     opening = next((at for at, word in enumerate(words) if word in _AUXILIARIES), None)
     opens = opening == 0 or (opening is not None and words[opening - 1] == ",")
     return words[opening:] if opens else None
+
+
+def _without_repeated_quotes(reading: Reading) -> str:
+    """Return the answer without the quotations that the instruction has too: what they deny is not the answer's."""
+    answer = straight(reading.question.answer)
+    for quotation in _QUOTATION.findall(straight(reading.question.instruction)):
+        answer = re.sub(re.escape(quotation), " ", answer, flags=re.IGNORECASE)
+    return answer
 
 
 def _states(words: Sequence[str], asked: Sequence[str]) -> bool:

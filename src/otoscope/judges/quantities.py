@@ -38,7 +38,12 @@ _CLOCK = re.compile(r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d(?:\.\d+)?)(?!
 _NOTE = re.compile(r"(?<![\w#])([A-G])([#♯b♭])?(-?\d)(?!\w)")
 _ACCIDENTALS = {"": 0, "#": 1, "♯": 1, "b": -1, "♭": -1}
 _BULLET = re.compile(r"^\s*[-*•]\s+", re.MULTILINE)
-_BEATS = re.compile(r"\bbeats per minute\b", re.IGNORECASE)
+_RATES = (
+    (re.compile(r"\bbeats (?:per|a) minute\b", re.IGNORECASE), "bpm"),
+    (re.compile(r"\bbeats (?:per|a) second\b", re.IGNORECASE), "bps"),
+    (re.compile(r"\bcycles (?:per|a) second\b", re.IGNORECASE), "hz"),
+)
+_CLOCK_DASH = re.compile(r"(?<=:\d\d)\s*[-\u2013]\s*(?=\d{1,2}:\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,10 @@ def read_words(text: str, form: Form) -> list[str]:
     if form.unit in {"hz", "midi"}:
         text = _NOTE.sub(" ", text)
     if form.dimension == "time":
-        text = _CLOCK.sub(_seconds, text)
-    words = tokens(_BEATS.sub("bpm", text).replace("°", " deg "))
+        text = _CLOCK.sub(_seconds, _CLOCK_DASH.sub(" to ", text))
+    for rate, unit in _RATES:
+        text = rate.sub(unit, text)
+    words = tokens(text.replace("°", " deg "))
     if not form.count:
         return words
     pairs = zip(["", *words], words, strict=False)

@@ -1,10 +1,13 @@
 """What a judge is asked and what it rules."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from otoscope.records import JudgementStatus, Verdict
+
+_THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,15 @@ class Question:
     multi: bool = False
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     target_format: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_thoughts(self) -> "Question":
+        """Return the question with only what the answer says after ``</think>``, if it thinks aloud before."""
+        return replace(self, answer=_THOUGHTS.sub("", self.answer))
+
+
+def ends_in_thought(answer: str) -> bool:
+    """Return whether an answer without its finished thoughts was cut off within one, before it answered."""
+    return "<think" in answer.casefold()
 
 
 @dataclass(frozen=True, slots=True)

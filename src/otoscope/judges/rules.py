@@ -7,12 +7,12 @@ from typing import Final
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
 from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
-from otoscope.judges.question import Question, Ruling
+from otoscope.judges.question import Question, Ruling, ends_in_thought
 from otoscope.judges.reading import Reading
 from otoscope.judges.wording import FILLER, is_number, is_refusal, is_word, phrase_list, singular, tokens, word_set
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "2"
+RULES_VERSION: Final = "3"
 
 _TRUTH: Final = {"yes": "true", "no": "false"}
 _ORDINALS: Final = word_set("ordinals")
@@ -30,10 +30,13 @@ def decide(question: Question) -> Ruling:
     Returns:
         A ruling with status ``ok`` and a verdict, or with status ``undecided``. An empty answer does not match.
     """
+    question = question.without_thoughts()
     if not question.target.strip():
         return _undecided("The target is empty.")
     if not any(map(is_word, tokens(question.answer))) and question.answer.strip() != question.target.strip():
         return _no("The answer is empty.")
+    if ends_in_thought(question.answer):
+        return _undecided("The answer ends within a thought.")
     reading = Reading(question)
     for rule in _RULES:
         ruling = rule(reading)

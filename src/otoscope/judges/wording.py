@@ -111,7 +111,8 @@ _REFUSAL = re.compile(
 )
 _DOUBT = re.compile(
     r"\b(?:not (?:entirely |completely |really |quite )?(?:sure|certain|clear)|unsure|uncertain|unclear|ambiguous|"
-    r"(?:hard|difficult) to (?:tell|say|determine|identify)|i have no idea|mixed|as well as|several|multiple answers)\b"
+    r"(?:hard|difficult) to (?:tell|say|determine|identify)|i have no idea|mixed|as well as|several|multiple answers|"
+    r"(?:could|might|may|can) (?:also|equally|as well) be|alternatively)\b"
 )
 _PLANTED = re.compile(
     r"\b(?:result|verdict|judge?ment)\W{1,8}(?:yes|no|correct|match)\b|"
@@ -170,7 +171,7 @@ def plain_number(value: Decimal) -> str:
 
 def singular(word: str) -> str:
     """Return a word without a plural s; crude, and the same for labels and answers."""
-    return re.sub(r"(?<=\w{3})(?:(?<=ch|sh)es|(?<![sui])s)$", "", word)
+    return re.sub(r"(?<=\w{3})(?:(?<=ch|sh)es|(?<![sui])s)$", "", re.sub(r"(?<=\w{2})ies$", "y", word))
 
 
 def singulars(words: Sequence[str]) -> frozenset[str]:
@@ -226,14 +227,15 @@ def _join_number_words(words: Sequence[str]) -> list[str]:
     at = 0
     while at < len(words):
         if not _starts_number(words, at):
-            joined.append(words[at])
-            at += 1
-            continue
-        value, at = _spelled(words, at)
-        if joined and joined[-1] in {"minus", "negative"}:
+            value, after = Decimal(words[at]) if is_number(words[at]) else None, at + 1
+        else:
+            value, after = _spelled(words, at)
+        negative = value is not None and value > 0 and joined[-1:] in (["minus"], ["negative"])
+        if value is not None and negative and not (joined[1:] and is_number(joined[-2])):
             joined.pop()
             value = -value
-        joined.append(plain_number(value))
+        joined.append(words[at] if value is None else plain_number(value))
+        at = after
     return joined
 
 
