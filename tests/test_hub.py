@@ -111,7 +111,7 @@ def test_audio_as_label_is_refused_by_name(hub: DatasetHub, tmp_path: Path) -> N
     hub.datasets["Org/SE"] = {"data/test-0.parquet": parquet([{**BASE, "audio": clip(200), "label": clip(300)}])}
     result = run(hub, tmp_path, write_task(tmp_path, "SE"), "--model", "null")
     assert result.returncode == 1
-    assert "label: holds audio; only text answers can be scored" in result.stderr
+    assert "label: holds audio; only text answers can be scored" in result.stdout
 
 
 def test_folds_are_one_task_and_an_unknown_revision_is_resolved_once(hub: DatasetHub, tmp_path: Path) -> None:

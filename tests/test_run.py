@@ -193,3 +193,18 @@ def test_kill_9_at_any_time_then_the_same_command(make_task: MakeTask, tmp_path:
         assert timeless(folder) == timeless(tmp_path / "undisturbed")
         keys = [json.loads(line)["key"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
         assert len(keys) == len(set(keys)) == 60
+
+
+def test_a_wrong_row_stops_its_task_and_no_other(make_task: MakeTask, tmp_path: Path) -> None:
+    bad, good = make_task(3, name="bad"), make_task(3, name="good")
+    rows = (bad / "samples.jsonl").read_text()
+    (bad / "samples.jsonl").write_text(rows.replace('"id": "r2"', '"id": "r1"'))
+    names = [str(bad), str(good)]
+    result = otoscope.run(names, model=Counting(), judge="rules", folder=tmp_path / "run")
+    assert [score.task for score in result.scores] == ["good"]
+    [missing] = result.missing
+    assert (missing.task, missing.outcome) == ("bad", "error")
+    assert "row 3: id 'r1' is used twice" in missing.reason
+    (bad / "samples.jsonl").write_text(rows)
+    again = otoscope.run(names, model=Counting(), judge="rules", folder=tmp_path / "run")
+    assert [score.n for score in again.scores] == [3, 3]

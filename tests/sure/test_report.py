@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from conftest import write_clip
 from sure_sets import build_mini, read_rows
 
 import otoscope
@@ -133,6 +134,25 @@ def test_the_control_shows_what_audio_cannot_tell(folder: Path, tmp_path: Path) 
     assert rows["clean"]["retention"]["count"] == 5
     with pytest.raises(UsageError, match="something already"):
         runner.invoke(cli, ["sure", "control", str(folder), "-o", str(tmp_path / "control")], catch_exceptions=False)
+
+
+def test_an_external_set_without_speech_stands_beside_what_the_gate_keeps_elsewhere(run: Path, tmp_path: Path) -> None:
+    rows = []
+    for number in range(3):
+        write_clip(tmp_path / "noises" / f"{number}.wav", seconds=0.2 if number else 0.05)
+        row = {"audio": f"{number}.wav", "instruction": "Say it.", "label": "", "expect": "abstain", "family": "hum"}
+        rows.append(json.dumps(row))
+    (tmp_path / "noises" / "samples.jsonl").write_text("\n".join(rows))
+    (tmp_path / "noises" / "task.json").write_text(json.dumps({"name": "hum", "kind": "sequence", "metrics": ["wer"]}))
+    otoscope.run(str(tmp_path / "noises"), model="null", judge="rules", folder=tmp_path / "run")
+    found = report([run, tmp_path / "run"], "energy")
+    [family] = [row for row in found["families"] if row["family"] == "hum"]
+    for row in (family, found["external"][0]):
+        assert (row["rejection"]["count"], row["rejection"]["of"]) == (1, 3)
+        assert (row["retention"]["count"], row["retention"]["of"]) == (45, 45)
+    text = render(found).split("## External checks")[1].split("##")[0]
+    assert "| hum | unsupported | 0.333 (1/3)" in text
+    assert "| all | all | all | 0.333 (1/3)" in text
 
 
 def test_the_report_through_the_command_line(run: Path, tmp_path: Path) -> None:

@@ -5,11 +5,10 @@ from typing import Any
 
 from otoscope.report.markdown import section, table
 from otoscope.sure.refusals import phrases
+from otoscope.sure.report import SURE_KINDS
 from otoscope.sure.score import RIGHT_WER
 
 Json = Mapping[str, Any]
-
-SURE_KINDS = {"supported", "non-speech", "babble"}
 
 NOTE = f"""\
 Supported accuracy: rows to be answered that were answered rightly; one that is turned away or refused counts as wrong.
@@ -27,6 +26,9 @@ CURVE_NOTE = """\
 Of the score that the threshold is on. AURC and AUGRC here count a row as lost if it should not be answered; rows that
 another part of the gate turned away come last. Rejection at a retention: the most that any threshold reaches on these
 rows, which nobody can choose beforehand."""
+
+EXTERNAL_NOTE = """\
+Tasks that are not SURE sets. Where one has no row to be answered, what is retained is of all such rows here."""
 
 RISK_NOTE = """\
 SCOD risk: mean cost of what is answered, where an unsupported row costs c and a wrong answer 1 - c; coverage stands
@@ -49,7 +51,7 @@ def render(report: Json) -> str:
         *_models(report["models"]),
         *_costs(report["models"]),
         *(_fronts(report["front_ends"]) if report["front_ends"] else []),
-        *(_families(report["families"]) if report["families"] else []),
+        *(_families(report["families"], report["external"]) if report["families"] else []),
         *_model_families(report["model_families"]),
         *(_tests(report["tests"]) if report["tests"] else []),
         *(_curves(report["curves"]) if report["curves"] else []),
@@ -202,17 +204,18 @@ def _fronts(rows: Sequence[Json]) -> list[str]:
     ]
 
 
-def _families(rows: Sequence[Json]) -> list[str]:
+def _families(rows: Sequence[Json], external: Sequence[Json]) -> list[str]:
     sure = [row for row in rows if row["kind"] in SURE_KINDS and row["gate"] == rows[0]["gate"]]
     others = [row for row in rows if row["kind"] not in SURE_KINDS]
     told = "Of the first gate; the JSON report has those of the others."
     lines = [*section("Families, by gate"), told, *_family_table(sure)] if sure else []
-    lines += [*section("External checks, by gate"), *_family_table(others)] if others else []
+    lines += [*section("External checks, by gate"), EXTERNAL_NOTE, *_family_table(others, external)] if others else []
     lost = [f"- {row['gate']}: {name}" for row in rows for name in row["turned_away"]]
     return [*lines, *(["Supported rows turned away:", "", *lost, ""] if lost else [])]
 
 
-def _family_table(rows: Iterable[Json]) -> list[str]:
+def _family_table(rows: Iterable[Json], totals: Iterable[Json] = ()) -> list[str]:
+    together = [{**row, "task": "all", "family": "all", "kind": "all", "unique_audio": ""} for row in totals]
     return table(
         ("gate", "task", "family", "kind", "turned away", "supported retained", "different clips"),
         (
@@ -225,7 +228,7 @@ def _family_table(rows: Iterable[Json]) -> list[str]:
                 _share(row["retention"]),
                 str(row["unique_audio"]),
             )
-            for row in rows
+            for row in [*rows, *together]
         ),
     )
 

@@ -3,14 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from otoscope.audio import LimitPolicy
 from otoscope.datasets import count_samples, hub, read_samples
-from otoscope.errors import DataUnavailableError
+from otoscope.errors import TaskError
 from otoscope.judges.judge import Judge
 from otoscope.models.protocol import Model
 from otoscope.records import Sample, Score, dump_json
@@ -142,11 +142,10 @@ class RunResult:
 def execute(plan: Plan, watch: Watch) -> RunResult:
     """Run every stage over every task; what the folder already holds is not done again.
 
-    A task whose rows cannot be had is missing with the reason, and the others go on.
+    A task whose rows are wrong, or cannot be had, is missing with the reason, and the others go on.
 
     Raises:
         RunLockedError: another process writes to the folder.
-        TaskError: a task's rows are wrong.
     """
     results: dict[str, TaskScores] = {}
     with RunLock(plan.folder):
@@ -160,11 +159,14 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         try:
             folder.samples.write_text("")
             for number, task in enumerate(plan.tasks):
-                tasks[number] = _open(task, plan.limit, known, watch)
-                write_tasks(plan.folder, tasks)
-                if not tasks[number].unavailable:
+                try:
+                    tasks[number] = _open(task, plan.limit, known, watch)
+                    write_tasks(plan.folder, tasks)
                     _predict(tasks[number], plan, folder, predictor, watch)
                     _judge(tasks[number], plan.judge, folder, watch)
+                except TaskError as error:
+                    tasks[number] = replace(tasks[number], samples=None, unavailable=str(error))
+                    write_tasks(plan.folder, tasks)
                 results[task.id] = _score(tasks[number], plan.judge, folder, watch)
             made = _records(folder) - before
             return _finish(RunResult(plan.folder, plan.model.id, plan.judge.id if plan.judge else "", results, made))
@@ -236,12 +238,9 @@ def _open(task: Task, limit: float | None, known: Mapping[str, Part], watch: Wat
             watch(Begun(task.id, "fetch", total))
         watch(Counted("ok"))
 
-    try:
-        pinned = hub.pin(task, known)
-        hub.hub_files(pinned, note)
-        return OpenedTask(pinned, count_samples(pinned, limit))
-    except DataUnavailableError as error:
-        return OpenedTask(task, unavailable=str(error))
+    pinned = hub.pin(task, known)
+    hub.hub_files(pinned, note)
+    return OpenedTask(pinned, count_samples(pinned, limit))
 
 
 def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predictor, watch: Watch) -> None:

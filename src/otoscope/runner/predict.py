@@ -80,6 +80,7 @@ class Predictor:
             for _ in range(self._waiting.pop(prediction.key)):
                 count(prediction.status)
 
+        self._waiting.clear()  # a row that was wrong may have left calls of another task unasked
         calls = self._calls(samples, tell, count)
         run_stage(calls, self._answer, emit, batch=self._batch, concurrency=self._model.concurrency)
 

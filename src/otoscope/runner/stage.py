@@ -5,6 +5,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TypeVar
 
+from otoscope.errors import TaskError
+
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 
@@ -20,7 +22,8 @@ def run_stage(
     """Work through ``items`` in batches, some of them at once, and emit each record in this thread as it comes.
 
     While calls are in flight this thread prepares the next batches, so reading and decoding cost a waiting model
-    nothing. If anything raises, what is in flight is left behind and what was emitted stays.
+    nothing. If ``items`` raises a TaskError, what is in flight is emitted first; if anything else raises, it is left
+    behind. What was emitted stays.
 
     Args:
         items: what is to be done, made lazily.
@@ -31,13 +34,19 @@ def run_stage(
     """
     pool = ThreadPoolExecutor(concurrency)
     flying: set[Future[Sequence[Record]]] = set()
+    wrong: TaskError | None = None
     try:
-        for group in _batches(items, batch):
-            if len(flying) >= 2 * concurrency:
-                flying = _land(flying, emit)
-            flying.add(pool.submit(work, group))
+        try:
+            for group in _batches(items, batch):
+                if len(flying) >= 2 * concurrency:
+                    flying = _land(flying, emit)
+                flying.add(pool.submit(work, group))
+        except TaskError as error:
+            wrong = error
         while flying:
             flying = _land(flying, emit)
+        if wrong is not None:
+            raise wrong
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -25,6 +25,8 @@ from otoscope.sure.score import Latency, Row, Share, Tally, behind_gate, mark, p
 Json = dict[str, Any]
 
 NO_GATE = "none"
+SURE_KINDS = frozenset({"supported", "non-speech", "babble"})
+"""Kinds of the rows that ``otoscope sure build`` makes; all others are external checks."""
 EVEN = 0.5
 """The cost of answering an unsupported row that counts as much as a wrong answer."""
 RETENTIONS = (1.0, 0.99, 0.95)
@@ -181,10 +183,11 @@ def build(runs: Sequence[Run], gates: Sequence[Frozen], cost: float = EVEN) -> J
         "otoscope": version("otoscope"),
         "gates": [_gate_json(gate) for gate in gates],
         "runs": [_run_json(run) for run in runs],
-        "front_ends": [_front_json(front) for front in fronts],
+        "front_ends": [_front_json(front, _kept_by(front, fronts)) for front in fronts],
         "models": [_system_json(system) for system in built],
         "tests": _tests(built),
-        "families": [row for front in fronts for row in _families(front)],
+        "families": [row for front in fronts for row in _families(front, _kept_by(front, fronts))],
+        "external": [_external(gate, fronts) for gate in gates],
         "model_families": [
             row
             for system in built
@@ -206,6 +209,20 @@ def _fronts(runs: Sequence[Run], gates: Sequence[Frozen]) -> list[System]:
             if system.gate != NO_GATE and not run.gate:
                 found.setdefault((run.task, system.gate), system)
     return list(found.values())
+
+
+def _kept_by(front: System, fronts: Sequence[System]) -> list[Row]:
+    """Return the supported rows that show what a gate's rejection costs: the task's, or of a task without any, all."""
+    rows = _supported(front.rows)
+    return rows or [row for other in fronts if other.gate == front.gate for row in _supported(other.rows)]
+
+
+def _external(gate: Frozen, fronts: Sequence[System]) -> Json:
+    """Return what a gate does with all rows that are not of a SURE set."""
+    own = [front for front in fronts if front.gate == gate.name]
+    rows = [row for front in own for row in front.rows if row.kind not in SURE_KINDS]
+    supported = _supported(rows) or [row for front in own for row in _supported(front.rows)]
+    return {"gate": gate.name, "rejection": _gate_rejection(rows), "retention": _retention(supported)}
 
 
 def _scored_fronts(fronts: Sequence[System], gates: Sequence[Frozen]) -> Iterator[tuple[System, Frozen]]:
@@ -293,12 +310,12 @@ def _median(values: Iterable[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _front_json(front: System) -> Json:
+def _front_json(front: System, kept: Sequence[Row]) -> Json:
     kinds = sorted({row.kind for row in front.rows if not row.supported})
     return {
         "gate": front.gate,
         "task": front.run.task,
-        "retention": _retention(front.rows),
+        "retention": _retention(kept),
         "rejection": _gate_rejection(front.rows),
         "kinds": {kind: _gate_rejection([row for row in front.rows if row.kind == kind]) for kind in kinds},
         "unique_audio": len({decision.key for decision in front.decisions if decision is not None}),
@@ -407,7 +424,7 @@ def _by_family(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return families
 
 
-def _families(front: System) -> Iterator[Json]:
+def _families(front: System, kept: Sequence[Row]) -> Iterator[Json]:
     keys = {row.id: decision.key for row, decision in zip(front.rows, front.decisions, strict=True) if decision}
     for family, rows in _by_family(front.rows).items():
         supported = rows[0].supported
@@ -417,7 +434,7 @@ def _families(front: System) -> Iterator[Json]:
             "family": family,
             "kind": rows[0].kind,
             "rejection": None if supported else _gate_rejection(rows),
-            "retention": _retention(rows if supported else front.rows),
+            "retention": _retention(rows if supported else kept),
             "unique_audio": len({keys[row.id] for row in rows if row.id in keys}),
             "turned_away": [row.id for row in rows if supported and not row.admitted],
         }
