@@ -140,7 +140,7 @@ def test_runs_of_different_judges_are_refused(make_task: MakeTask, tmp_path: Pat
     task = make_task(4)
     a, b = run(task, right, tmp_path / "a"), run(task, right, tmp_path / "b")
     header = read_header(b)
-    header["judge"] = {"spec": "llm:x", "id": "llm:x", "llm": {"id": "x", "settings": {"seed": 1}}}
+    header["judge"] = {"spec": "llm:x", "id": "llm:x", "rules": "rules-1", "llm": {"id": "x", "settings": {"seed": 1}}}
     (b / "header.jsonl").write_text(json.dumps(header) + "\n")
     with pytest.raises(RunError, match=r'rules-\d+, .*llm:x with {"seed": 1}.*--force'):
         compare_runs(a, b)

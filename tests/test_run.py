@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,14 @@ from conftest import MakeTask
 
 import otoscope
 from otoscope.errors import ModelCallError
+from otoscope.judges.judge import RULES
+from otoscope.models.function import FunctionModel
 
 KILLS = 20
+
+
+def answering(word: str) -> Callable[[otoscope.Request], str]:
+    return lambda _request: word
 
 
 class Counting:
@@ -95,14 +101,14 @@ def test_a_failed_call_is_an_error_and_is_tried_again(make_task: MakeTask, tmp_p
     good, task = Counting(), make_task(3)
 
     def flaky(request: otoscope.Request) -> str:
-        if broken and "tone 1" in request.instruction:
+        if state["broken"] and "tone 1" in request.instruction:
             raise ModelCallError("out of order")
         return good(request)
 
-    broken = True
+    state = {"broken": True}
     result = run(task, flaky, tmp_path / "run")
     assert [row.reason for row in result.missing] == ["out of order"]
-    broken = False
+    state["broken"] = False
     assert run(task, flaky, tmp_path / "run").missing == []
     assert good.calls == 3
 
@@ -155,6 +161,106 @@ def test_batch_size_and_order_change_nothing(make_task: MakeTask, tmp_path: Path
     (task / "samples.jsonl").write_text("".join(lines))
     run(task, Counting(), tmp_path / "other", batch=batch)
     assert timeless(tmp_path / "other") == timeless(tmp_path / "plain")
+
+
+def test_an_edited_function_is_asked_anew(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(3)
+    first = run(task, answering("low"), tmp_path / "run")
+    assert run(task, answering("low"), tmp_path / "run").made == 0
+    second = run(task, answering("high"), tmp_path / "run")
+    assert (first.scores[0].value, second.scores[0].value) == (1 / 3, 2 / 3)
+
+
+def test_what_a_function_raises_or_returns_wrongly_is_named(make_task: MakeTask, tmp_path: Path) -> None:
+    def broken(request: otoscope.Request) -> Any:
+        if "tone 0" in request.instruction:
+            raise KeyError("weights")
+        return None if "tone 1" in request.instruction else "low"
+
+    result = run(make_task(3), broken, tmp_path / "run")
+    assert [row.reason for row in result.missing] == ["KeyError: 'weights'", "it returned NoneType, not a string"]
+    with pytest.raises(otoscope.OtoscopeError, match="neither a spec, a function"):
+        otoscope.run("starter", model=5)  # type: ignore[arg-type]
+
+
+def test_a_model_that_loses_replies_fails_its_batch(make_task: MakeTask, tmp_path: Path) -> None:
+    class Losing(FunctionModel):
+        def answer(self, requests: Sequence[otoscope.Request]) -> list[otoscope.Reply]:
+            return super().answer(requests)[1:]
+
+    result = otoscope.run(str(make_task(2)), model=Losing(Counting()), judge="rules", folder=tmp_path / "run")
+    assert {row.reason for row in result.missing} == {"the model gave 0 replies to 1 requests"}
+
+
+def test_two_runs_are_replayed_apart(make_task: MakeTask, tmp_path: Path) -> None:
+    task, replayed = make_task(2), tmp_path / "replayed"
+    for word in ("low", "high"):
+        run(task, answering(word), tmp_path / word)
+    answers = []
+    for word in ("low", "high"):
+        run(task, f"replay/{tmp_path / word}", replayed)
+        answers.append(
+            {json.loads(line)["answer"] for line in (replayed / "predictions.jsonl").read_text().splitlines()}
+        )
+    assert answers == [{"low"}, {"low", "high"}]
+
+
+def test_a_stopped_command_leaves_the_finished_run_as_it_was(make_task: MakeTask, tmp_path: Path) -> None:
+    task, folder = make_task(4), tmp_path / "run"
+    run(task, Counting(), folder)
+    before = (folder / "samples.jsonl").read_bytes()
+
+    class StopError(Exception):
+        """What nobody catches."""
+
+    def watch(_event: object) -> None:
+        raise StopError
+
+    with pytest.raises(StopError):
+        run(task, Counting(), folder, limit=2, watch=watch)
+    with pytest.raises(otoscope.OtoscopeError, match="--limit nan"):
+        run(task, Counting(), folder, limit=float("nan"))
+    assert (folder / "samples.jsonl").read_bytes() == before
+    assert otoscope.score_run(folder).scores[0].n == 4
+
+
+def test_an_interrupted_first_run_can_be_scored_as_far_as_it_came(make_task: MakeTask, tmp_path: Path) -> None:
+    class StopError(BaseException):
+        """As an interrupt."""
+
+    counting, seen = Counting(), 0
+
+    def watch(_event: object) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > 3:
+            raise StopError
+
+    with pytest.raises(StopError):
+        run(make_task(6), counting, tmp_path / "run", watch=watch)
+    result = otoscope.score_run(tmp_path / "run")
+    assert result.scores[0].n == 6
+    assert result.scores[0].counts["missing"] > 0
+
+
+def test_a_run_is_scored_by_the_rules_that_judged_it(make_task: MakeTask, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run(make_task(3), Counting(), folder)
+    for name in ("header.jsonl", "judgements.jsonl"):
+        (folder / name).write_text((folder / name).read_text().replace(RULES, "rules-0"))
+    judgements = [json.loads(line) for line in (folder / "judgements.jsonl").read_text().splitlines()]
+    assert {row["judge"] for row in judgements} == {"rules-0"}
+    stored = otoscope.score_run(folder)
+    assert stored.judge == "rules-0"
+    assert stored.missing, "keys name the version, so these were made by other rules"
+
+
+@pytest.mark.parametrize("name", ["header.jsonl", "tasks.json", "samples.jsonl"])
+def test_a_damaged_file_of_a_run_is_named(make_task: MakeTask, tmp_path: Path, name: str) -> None:
+    run(make_task(3), Counting(), tmp_path / "run")
+    (tmp_path / "run" / name).write_text("{broken\n")
+    with pytest.raises(otoscope.OtoscopeError, match=name):
+        otoscope.score_run(tmp_path / "run")
 
 
 SLOW = """

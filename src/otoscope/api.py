@@ -1,18 +1,23 @@
 """The Python interface: run, judge and score, as the command line does."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 from otoscope.audio import LimitPolicy
+from otoscope.errors import UnknownNameError, UsageError
 from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
 from otoscope.models import DEFAULT_MODEL, Model, Request, load_model
 from otoscope.models.function import FunctionModel
+from otoscope.records import digest
 from otoscope.runner.gating import Gate
 from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
-from otoscope.task import Task, select_tasks, variants
+from otoscope.task import SUITES, Task, select_tasks, variants
 
 RUNS = Path("runs")
+LONGEST_PART = 80
 
 
 def _ignore(_event: Event) -> None:
@@ -20,7 +25,7 @@ def _ignore(_event: Event) -> None:
 
 
 def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
-    tasks: str | Sequence[str],
+    tasks: str | Path | Sequence[str | Path],
     *,
     model: str | Model | Callable[[Request], str] = DEFAULT_MODEL,
     model_options: Mapping[str, str] | None = None,
@@ -59,7 +64,8 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         ModelLoadingError: the model cannot be loaded.
         TaskError: a task is wrong.
     """
-    names = [tasks] if isinstance(tasks, str) else list(tasks)
+    names = [str(tasks)] if isinstance(tasks, str | Path) else [str(name) for name in tasks]
+    _check(names, limit, policy, batch)
     chosen = [part for task in select_tasks(names) for part in variants(task)]
     loaded = _model(model, model_options)
     deciding = _gate(gate)
@@ -132,6 +138,25 @@ def _judge(tasks: Sequence[Task], spec: str, options: Mapping[str, str] | None) 
 
 def _folder_name(names: Sequence[str], model: str, gate: Gate | None) -> str:
     """Return a folder name that is the same for the same tasks, model and gate."""
-    parts = ["+".join(Path(name).resolve().name if Path(name).exists() else name for name in names), model]
+    parts = ["+".join(map(_place, names)), model]
     parts += [f"{gate.id}-{gate.signature[:8]}"] if gate else []
-    return "--".join(re.sub(r"[^A-Za-z0-9.+_-]+", "-", part).strip("-") for part in parts)
+    return "--".join(re.sub(r"[^\w.+-]+", "-", part)[:LONGEST_PART].strip("-") for part in parts)
+
+
+def _place(name: str) -> str:
+    """Return a name; of a path its last part and a digest of where it is, since many folders may have one name."""
+    path = Path(name)
+    if name in SUITES or not path.exists():
+        return name
+    return f"{path.resolve().name}-{digest(str(path.resolve()))[:6]}"
+
+
+def _check(names: Sequence[str], limit: float | None, policy: str, batch: int | None) -> None:
+    if not names:
+        raise UsageError("no task is named; there is starter, for one")
+    if limit is not None and (not math.isfinite(limit) or limit <= 0):
+        raise UsageError(f"--limit {limit}: give a number of samples (1, 2, ...) or a fraction between 0 and 1")
+    if policy not in get_args(LimitPolicy):
+        raise UnknownNameError("policy for long audio", policy, get_args(LimitPolicy))
+    if batch is not None and batch < 1:
+        raise UsageError(f"batch {batch}: give a number from 1 on")

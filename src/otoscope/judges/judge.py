@@ -24,16 +24,18 @@ class Judge:
     Args:
         spec: ``rules``, ``llm:SPEC``, ``auto`` or ``auto:SPEC``.
         chat: the language model; None for ``rules``.
+        rules: the version of the rules; an earlier one only where its judgements are read from a log.
     """
 
-    def __init__(self, spec: str, chat: Chat | None) -> None:
+    def __init__(self, spec: str, chat: Chat | None, rules: str = RULES) -> None:
         kind = _kind(spec)
         self.spec = spec
         self.chat = chat
         self.concurrency = chat.concurrency if chat else 1
         self._rules = kind != "llm"
         name = f"llm:{chat.id}" if chat else ""
-        self.id = {"rules": RULES, "llm": name, "auto": f"{RULES}, then {name}"}[kind]
+        self.rules = rules
+        self.id = {"rules": rules, "llm": name, "auto": f"{rules}, then {name}"}[kind]
 
     def prior(self, question: Question, kind: JudgedKind) -> Ruling | None:
         """Return what the rules say, at once; None if only the language model is asked, or must be."""
@@ -44,7 +46,7 @@ class Judge:
 
     def rules_key(self, question: Question, kind: JudgedKind) -> str:
         """Return the key of the rules' judgement."""
-        return digest(RULES, kind, _question_digest(question))
+        return digest(self.rules, kind, _question_digest(question))
 
     def llm_key(self, question: Question, kind: JudgedKind) -> str:
         """Return the key of the language model's judgement; it depends on the model, its settings and the prompt."""
@@ -59,7 +61,7 @@ class Judge:
         """Return the judgement of the rules, or of the language model where the rules leave it to that."""
         ruling = self.prior(question, kind)
         if ruling is not None:
-            return _judgement(ruling, self.rules_key(question, kind), sample, RULES)
+            return _judgement(ruling, self.rules_key(question, kind), sample, self.rules)
         assert self.chat is not None  # noqa: S101 - prior returns None only then
         try:
             ruling = judge_with_llm(question, kind, self.chat)

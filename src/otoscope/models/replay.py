@@ -28,7 +28,6 @@ class ReplayModel:
 
     batch = 64
     concurrency = 1
-    settings: Mapping[str, Any] = {}
     intake = Intake(clips=1_000)
 
     def __init__(self, folder: Path) -> None:
@@ -38,6 +37,8 @@ class ReplayModel:
         with Log(path) as log:
             rows = [row for row in log if row["status"] == "ok"]
         self._answers = {row["request"]: row["answer"] for row in rows}
+        stored = sorted(f"{request} {answer}" for request, answer in self._answers.items())
+        self.settings: Mapping[str, Any] = {"answers": digest(*stored)}
         self.id = f"replay/{rows[0]['model'] if rows else folder.name}"
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:

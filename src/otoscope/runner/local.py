@@ -10,7 +10,7 @@ from typing import Any
 
 from otoscope.audio import LimitPolicy
 from otoscope.datasets import count_samples, hub, read_samples
-from otoscope.errors import TaskError
+from otoscope.errors import RunError, TaskError
 from otoscope.judges.judge import Judge
 from otoscope.models.protocol import Model
 from otoscope.records import Sample, Score, dump_json
@@ -26,7 +26,6 @@ from otoscope.runner.folder import (
     read_tasks,
     stored_judge,
     write_json,
-    write_tasks,
 )
 from otoscope.runner.gating import Gate, Gating
 from otoscope.runner.judging import judge_task
@@ -149,9 +148,9 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
     """
     results: dict[str, TaskScores] = {}
     with RunLock(plan.folder):
+        folder = RunFolder(plan.folder, fresh=True)
         known = {part.path: part for opened in read_tasks(plan.folder) for part in opened.task.hub_parts}
         tasks = [OpenedTask(task) for task in plan.tasks]
-        folder = RunFolder(plan.folder)
         before = _records(folder)
         folder.write_header(make_header(plan.model, plan.judge, _settings(plan)))
         gating = Gating(plan.gate, folder.decisions) if plan.gate else None
@@ -161,13 +160,14 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
             for number, task in enumerate(plan.tasks):
                 try:
                     tasks[number] = _open(task, plan.limit, known, watch)
-                    write_tasks(plan.folder, tasks)
+                    folder.write_tasks(tasks)
                     _predict(tasks[number], plan, folder, predictor, watch)
                     _judge(tasks[number], plan.judge, folder, watch)
                 except TaskError as error:
                     tasks[number] = replace(tasks[number], samples=None, unavailable=str(error))
-                    write_tasks(plan.folder, tasks)
+                    folder.write_tasks(tasks)
                 results[task.id] = _score(tasks[number], plan.judge, folder, watch)
+            folder.publish()
             made = _records(folder) - before
             return _finish(RunResult(plan.folder, plan.model.id, plan.judge.id if plan.judge else "", results, made))
         finally:
@@ -209,8 +209,11 @@ def rescore(path: Path, watch: Watch) -> RunResult:
         header = read_header(path)
         judge = stored_judge(header["judge"])
         folder = RunFolder(path)
+        tasks = read_tasks(path)
+        if not tasks:
+            raise RunError(f"{path}: tasks.json is not there; run the same command again")
         try:
-            results = {opened.task.id: _score(opened, judge, folder, watch) for opened in read_tasks(path)}
+            results = {opened.task.id: _score(opened, judge, folder, watch) for opened in tasks}
         finally:
             folder.close()
         return _finish(RunResult(path, header["model"]["id"], judge.id if judge else "", results))

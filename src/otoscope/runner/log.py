@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,8 @@ from filelock import FileLock, Timeout
 from otoscope.errors import CorruptLogError, RunError, RunLockedError
 from otoscope.keys import KeyIndex
 from otoscope.records import dump_json
+
+_KEY = re.compile(r"[0-9a-f]{32}")
 
 
 class RunLock:
@@ -146,4 +149,4 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         record = json.loads(line)
     except ValueError:
         return None
-    return record if isinstance(record, dict) and "key" in record else None
+    return record if isinstance(record, dict) and _KEY.fullmatch(str(record.get("key"))) else None

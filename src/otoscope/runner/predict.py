@@ -146,7 +146,10 @@ class Predictor:
         try:
             replies = self._model.answer(requests)
         except ModelCallError as error:
-            replies = [Reply(error=str(error))] * len(requests)
+            replies = [Reply(error=str(error) or type(error).__name__)] * len(requests)
+        if len(replies) != len(requests):
+            wrong = f"the model gave {len(replies)} replies to {len(requests)} requests"
+            replies = [Reply(error=wrong)] * len(requests)
         seconds = (time.perf_counter() - start) / len(requests)
         waiting = iter(replies)
         return [self._predict(call, [next(waiting) for _ in call.requests], seconds) for call in calls]

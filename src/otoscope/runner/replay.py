@@ -15,7 +15,7 @@ from otoscope.gate.evidence import Energy
 from otoscope.gate.rule import Gate, load_gate
 from otoscope.gate.signal import Heard, Scores, Signal
 from otoscope.records import Clip, Decision, Sample, digest, dump_json
-from otoscope.runner.folder import RunFolder, existing_run, read_tasks
+from otoscope.runner.folder import RunFolder, existing_run, read_header, read_tasks
 from otoscope.runner.gating import FAILED, decision_key
 from otoscope.runner.log import RunLock
 
@@ -85,7 +85,7 @@ def replay(runs: Sequence[Path], specs: Sequence[str], watch: Watch = lambda _do
     """Make sure that every run folder holds each gate's decision about each of its rows.
 
     A decision that one of the folders has is copied to the others. The rest is made from the audio, where the runs
-    found it; clips that several runs share are decided once.
+    found it; clips that several runs share are decided once. A run that was made behind a gate keeps to that gate.
 
     Args:
         runs: run folders.
@@ -108,7 +108,8 @@ def replay(runs: Sequence[Path], specs: Sequence[str], watch: Watch = lambda _do
             stack.enter_context(RunLock(existing_run(run)))
             folders.append(RunFolder(run))
             stack.callback(folders[-1].close)
-        wanted = _wanted(folders)
+        alone = [folder for folder in folders if not read_header(folder.path).get("gate")]
+        wanted = _wanted(alone)
         known = _known(folders, gates, wanted)
         missing = {
             content: [gate for gate in gates if decision_key(gate.signature, content) not in known]
@@ -118,7 +119,7 @@ def replay(runs: Sequence[Path], specs: Sequence[str], watch: Watch = lambda _do
         for done, decision in enumerate(_decide(todo, wanted), 1):
             known[decision.key] = decision
             watch(done, sum(map(len, todo.values())))
-        for folder in folders:
+        for folder in alone:
             for content in _contents(folder):
                 for gate in gates:
                     key = decision_key(gate.signature, content)
