@@ -17,7 +17,8 @@ def render() -> str:
 
 
 def _sections(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
+    settings = {**command.context_settings, "max_content_width": 100, "terminal_width": 100}
+    context = click.Context(command, info_name=name, parent=parent, **settings)
     yield f"## {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
     if isinstance(command, click.Group):
         for child in command.list_commands(context):

@@ -1,9 +1,11 @@
 """Decoding, its named errors, joining, and the limit policies."""
 
 import io
+import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
+from otoscope import audio as module
 from otoscope.audio import Audio, Intake, fit, join, read_audio, resample, to_wav
 from otoscope.errors import (
     AudioError,
@@ -20,6 +23,7 @@ from otoscope.errors import (
     TooLongAudioError,
     TruncatedAudioError,
     UndecodableAudioError,
+    UsageError,
 )
 
 NOISE = np.random.default_rng(0).uniform(-0.5, 0.5, 8000).astype(np.float32)
@@ -79,6 +83,20 @@ def test_channels_are_averaged_and_told() -> None:
     assert audio.changes == ("2 channels averaged",)
 
 
+def encode_big_endian() -> bytes:
+    buffer = io.BytesIO()
+    soundfile.write(buffer, NOISE, 16_000, format="WAV", endian="BIG")
+    return buffer.getvalue()
+
+
+def announce(frames: int) -> bytes:
+    """Return a FLAC stream whose header announces ``frames``; 0 is what a program writes to a pipe."""
+    data = bytearray(encode("FLAC", "PCM_16"))
+    data[21] = data[21] & 0xF0 | frames >> 32
+    data[22:26] = (frames & 0xFFFFFFFF).to_bytes(4, "big")
+    return bytes(data)
+
+
 HOSTILE = {
     "empty": (b"", EmptyAudioError),
     "no-samples": (encode("WAV", frames=np.zeros(0, np.float32)), EmptyAudioError),
@@ -86,6 +104,16 @@ HOSTILE = {
     "truncated-flac": (encode("FLAC")[:-4000], TruncatedAudioError),
     "truncated-wav": (encode("WAV")[:-4000], TruncatedAudioError),
     "truncated-ogg": (encode("OGG", "VORBIS", np.tile(NOISE, 20))[:-2000], TruncatedAudioError),
+    "truncated-big-endian-wav": (encode_big_endian()[:-4000], TruncatedAudioError),
+    "truncated-aiff": (encode("AIFF")[:-4000], TruncatedAudioError),
+    "truncated-rf64": (encode("RF64")[:-4000], TruncatedAudioError),
+    "truncated-w64": (encode("W64")[:-4000], TruncatedAudioError),
+    "truncated-caf": (encode("CAF")[:-4000], TruncatedAudioError),
+    "half-a-header-wav": (encode("WAV")[:30], TruncatedAudioError),
+    "half-a-header-aiff": (encode("AIFF")[:30], TruncatedAudioError),
+    "flac-that-announces-2^36-samples": (announce(2**36 - 1), TruncatedAudioError),
+    "rate-of-1-hz": (encode("WAV", rate=1), UndecodableAudioError),
+    "rate-of-2^31-hz": (encode("WAV", rate=2**31 - 1), UndecodableAudioError),
     "nan": (encode("WAV", "FLOAT", np.array([0, np.nan], np.float32)), NonFiniteAudioError),
     "infinite": (encode("WAV", "FLOAT", np.array([0, np.inf], np.float32)), NonFiniteAudioError),
 }
@@ -102,6 +130,105 @@ def test_a_bad_clip_is_named_with_its_reason(name: str) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(MissingAudioError, match=r"gone\.wav"):
         read_audio(tmp_path / "gone.wav")
+
+
+@pytest.mark.parametrize("name", ["nul\0.wav", "surrogate\ud800.wav", "\udcff.wav"])
+def test_a_name_that_no_file_has_is_missing_and_can_be_logged(name: str) -> None:
+    with pytest.raises(MissingAudioError, match=r"\.wav") as caught:
+        read_audio(name)
+    assert str(caught.value).encode().isascii()
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path, tmp_path / "fifo", Path("/dev/zero"), ""):
+        with pytest.raises(UndecodableAudioError, match="not a regular file"):
+            read_audio(path)
+
+
+def test_a_file_beyond_the_size_limit_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.wav"
+    with path.open("wb") as file:
+        file.truncate(module.MOST_BYTES + 1)
+    with pytest.raises(TooLongAudioError, match=r"sparse\.wav: larger than 4 GiB"):
+        read_audio(path)
+
+
+ARRAYS: dict[str, tuple[Any, Any, type[Exception]]] = {
+    "complex": (np.zeros(9, np.complex64), 16_000, UndecodableAudioError),
+    "objects": (np.array([None, 0.5]), 16_000, UndecodableAudioError),
+    "text": (np.array(["a", "b"]), 16_000, UndecodableAudioError),
+    "booleans": (np.zeros(9, bool), 16_000, UndecodableAudioError),
+    "int64": (np.zeros(9, np.int64), 16_000, UndecodableAudioError),
+    "0-d": (np.ones((), np.float32), 16_000, UndecodableAudioError),
+    "3-d": (np.zeros((9, 2, 2)), 16_000, UndecodableAudioError),
+    "channels-first": (np.zeros((2, 16_000)), 16_000, UndecodableAudioError),
+    "no-samples": (np.zeros((0, 2)), 16_000, EmptyAudioError),
+    "no-channels": (np.zeros((9, 0)), 16_000, EmptyAudioError),
+    "beyond-float32": (np.array([0, 1e300]), 16_000, NonFiniteAudioError),
+    "rate-0": (NOISE, 0, UndecodableAudioError),
+    "rate-below-0": (NOISE, -16_000, UndecodableAudioError),
+    "rate-of-half-hertz": (NOISE, 16_000.5, UndecodableAudioError),
+    "rate-nan": (NOISE, float("nan"), UndecodableAudioError),
+    "rate-infinite": (NOISE, np.float64("inf"), UndecodableAudioError),
+    "rate-text": (NOISE, "16000", UndecodableAudioError),
+    "rate-none": (NOISE, None, UndecodableAudioError),
+    "list": ([0.1, 0.2], 16_000, UsageError),
+    "none": (None, 16_000, UsageError),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_bad_array_is_named_with_its_reason(name: str) -> None:
+    array, rate, error = ARRAYS[name]
+    with pytest.raises(error, match=r"clip-7"):
+        read_audio((array, rate), "clip-7")
+
+
+def test_channels_first_is_told_to_be_transposed() -> None:
+    with pytest.raises(UndecodableAudioError, match=r"\(2, 16000\) has more channels than samples; transpose"):
+        read_audio((np.zeros((2, 16_000)), 16_000))
+
+
+@pytest.mark.parametrize("source", [None, [0.1, 0.2], 16_000, NOISE, (NOISE,), (), io.StringIO("text")])
+def test_what_is_no_audio_source_is_refused(source: Any) -> None:
+    with pytest.raises(UsageError, match=r"clip-7.*not"):
+        read_audio(source, "clip-7")
+
+
+def test_a_uint8_array_is_what_the_same_wav_is() -> None:
+    whole = np.arange(256, dtype=np.uint8)
+    from_wav = read_audio(encode("WAV", "PCM_U8", (whole.astype(np.float32) - 128) / 128))
+    from_array = read_audio((whole, 16_000))
+    assert from_array.digest == from_wav.digest
+    assert from_array.samples[[0, 128]].tolist() == [-1, 0]
+
+
+def test_a_whole_rate_has_one_digest_whatever_its_type() -> None:
+    rates = (16_000, 16_000.0, np.int64(16_000), np.float32(16_000))
+    assert len({read_audio((NOISE, rate)).digest for rate in rates}) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("container", ["AIFF", "RF64", "W64", "CAF", "AU", "NIST"])
+def test_a_whole_file_of_any_container_has_the_digest_of_the_wav(container: str) -> None:
+    whole = (NOISE * 32767).astype(np.int16)
+    assert read_audio(encode(container, "PCM_16", whole)).digest == read_audio(encode("WAV", "PCM_16", whole)).digest
+    assert read_audio(encode_big_endian()).digest == read_audio(encode("WAV", "PCM_16")).digest
+
+
+@pytest.mark.parametrize("container", ["WAV", "FLAC", "MP3", "OGG", "AIFF"])
+def test_reading_in_blocks_changes_no_sample(container: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encode(container, frames=np.tile(NOISE, 10))
+    whole = read_audio(data)
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 5000)
+    assert read_audio(data).digest == whole.digest
+    monkeypatch.setattr(module, "MOST_VALUES", 40_000)
+    with pytest.raises(TooLongAudioError, match=r"clip-7: more than 40,000 samples"):
+        read_audio(data, "clip-7")
+
+
+def test_a_flac_from_a_pipe_with_unknown_length_is_read() -> None:
+    assert read_audio(announce(0)).digest == read_audio(encode("FLAC", "PCM_16")).digest
 
 
 def test_a_wav_from_a_pipe_with_unknown_size_is_read() -> None:
@@ -123,6 +250,11 @@ def test_resampling_is_told_and_keeps_the_duration() -> None:
     audio = resample(read_audio((NOISE, 8_000)), 16_000)
     assert audio.seconds == pytest.approx(1.0)
     assert audio.changes == ("resampled from 8000 to 16000 Hz",)
+
+
+def test_a_clip_of_which_resampling_leaves_nothing_is_empty() -> None:
+    with pytest.raises(EmptyAudioError, match="1 samples at 96000 Hz: nothing is left at 16000 Hz"):
+        fit([read_audio((NOISE[:1], 96_000))], Intake(), "cut")
 
 
 def test_joined_clips_are_half_a_second_of_silence_apart() -> None:

@@ -1,5 +1,6 @@
 """The command line through its own process: exit statuses, standard output, names, interrupts."""
 
+import errno
 import json
 import os
 import re
@@ -7,10 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import click
 import pytest
 from conftest import MakeTask
+
+from otoscope.cli.main import VERBS, cli
+from otoscope.models.openai import OPTIONS
+from otoscope.weights import WEIGHTS
 
 SLEEPER = """
 import json, sys, time
@@ -22,17 +29,37 @@ for line in sys.stdin:
 """
 
 
-def otoscope(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def otoscope(
+    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "otoscope", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    environment = {**os.environ, **(env or {})}
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environment)
 
 
-def test_help_of_every_verb_has_examples() -> None:
-    for verb in ("run", "judge", "score", "report", "tasks", "models", "weights", "doctor", "published", "sure"):
-        result = otoscope(verb, "--help")
-        assert result.returncode == 0
-        assert "Example" in result.stdout
-        assert re.search(rf"^ +otoscope {verb}", result.stdout, re.MULTILINE)
+def in_shell(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script in which ``otoscope`` is the command."""
+    shell = f'otoscope() {{ "{sys.executable}" -m otoscope "$@"; }}\n{script}'
+    return subprocess.run(["/bin/bash", "-c", shell], capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def commands(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[str]:
+    """Yield the name of each verb and of each command below a verb."""
+    yield path
+    if isinstance(command, click.Group):
+        context = click.Context(command, parent=parent)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, f"{path} {name}", context)
+
+
+@pytest.mark.parametrize("path", list(commands(cli, "otoscope")))
+def test_help_of_every_command_has_an_example_on_a_line_of_its_own(path: str) -> None:
+    result = otoscope(*path.split()[1:], "--help")
+    assert (result.returncode, "\\b" in result.stdout) == (0, False)
+    assert "Example" in result.stdout
+    assert re.search(rf"^ +{path}\b", result.stdout, re.MULTILINE)
 
 
 def test_json_is_one_document_and_nothing_else(make_task: MakeTask, tmp_path: Path) -> None:
@@ -67,6 +94,9 @@ WRONG = {
     "limit": (("run", "starter", "--model", "null", "--judge", "rules", "--limit", "x"), "--limit x"),
     "option": (("run", "starter", "--model", "null", "-M", "a"), "-M KEY=VALUE"),
     "weights": (("weights", "fetch", "whisper-bas"), "did you mean whisper-base"),
+    "published": (("published",), "otoscope: give either --core"),
+    "metric": (("metric",), "otoscope: give a metric and a file"),
+    "compare": (("compare", "."), "Missing argument 'RUN_B'"),
 }
 
 
@@ -135,3 +165,147 @@ def test_shell_completion_knows_the_verbs() -> None:
     command = [sys.executable, "-c", "from otoscope.cli.main import cli; cli(prog_name='otoscope')"]
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert "plain,run" in result.stdout.splitlines()
+
+
+UNWRITABLE = {
+    "full": ("otoscope models > /dev/full", errno.ENOSPC),
+    "full, after a run": ("otoscope run tones --model null --json > /dev/full", errno.ENOSPC),
+    "full, a table": ("otoscope run tones --model null > /dev/full", errno.ENOSPC),
+    "a file": ("touch run && otoscope run tones --model null -o run", errno.EEXIST),
+    "long": (f"otoscope run tones --model null -o {'x' * 300}", errno.ENAMETOOLONG),
+    "a folder in the way": ("mkdir -p run/predictions.jsonl && otoscope run tones --model null -o run", errno.EISDIR),
+}
+
+
+@pytest.mark.parametrize("name", UNWRITABLE)
+def test_what_cannot_be_written_is_one_line_and_exits_with_1(name: str, make_task: MakeTask, tmp_path: Path) -> None:
+    make_task(2)
+    script, code = UNWRITABLE[name]
+    result = in_shell(script, tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].endswith(os.strerror(code))
+    assert sum("otoscope: " in line for line in result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+
+
+def test_a_closed_standard_output_is_told_before_any_work(make_task: MakeTask, tmp_path: Path) -> None:
+    make_task(2)
+    result = in_shell("otoscope run tones --model null -o run >&-", tmp_path)
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert "standard output is closed" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_closed_standard_error_changes_nothing(make_task: MakeTask, tmp_path: Path) -> None:
+    make_task(2)
+    result = in_shell("otoscope run tones --model null --json -o run 2>&-", tmp_path)
+    assert (result.returncode, json.loads(result.stdout)["tasks"][0]["n"]) == (0, 2)
+
+
+def test_a_reader_that_has_gone_is_no_news(make_task: MakeTask, tmp_path: Path) -> None:
+    make_task(2)
+    result = in_shell("otoscope tasks list | true; echo ${PIPESTATUS[0]}", tmp_path)
+    assert (result.stderr, result.stdout.strip() in {"0", "1"}) == ("", True)
+
+
+ASCII = {
+    "locale": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "ascii": {"PYTHONIOENCODING": "ascii"},
+    "latin": {"PYTHONIOENCODING": "latin-1"},
+}
+
+
+@pytest.mark.parametrize("name", ASCII)
+def test_an_encoding_without_arrows_is_served(name: str, make_task: MakeTask, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    first = otoscope("run", make_task(2), "--model", "null", "-o", run, env=ASCII[name])
+    compared = otoscope("compare", run, run, env=ASCII[name])
+    (tmp_path / "answers.jsonl").write_text(json.dumps({"target": "a", "answer": "a"}) + "\n")
+    metric = otoscope("metric", "wer", tmp_path / "answers.jsonl", env=ASCII[name])
+    for result, arrow in ((first, "accuracy ^ "), (compared, "accuracy ^ "), (metric, "wer v ")):
+        assert (result.returncode, arrow in result.stdout, "Traceback" in result.stderr) == (0, True, False)
+
+
+def test_json_stays_json_in_an_encoding_that_lacks_a_letter(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(2)
+    (task / "1.wav").write_bytes(b"")
+    rename(task, "r1", "töne → 𝄞")
+    command = [sys.executable, "-m", "otoscope", "run", str(task), "--model", "null", "--json"]
+    result = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, check=False, env={**os.environ, **ASCII["latin"]}
+    )
+    assert json.loads(result.stdout.decode("latin-1"))["missing"][0]["sample"] == "töne → 𝄞"
+
+
+def rename(task: Path, old: str, new: str) -> None:
+    """Give a sample another id."""
+    rows = [json.loads(line) for line in (task / "samples.jsonl").read_text().splitlines()]
+    rows = [{**row, "id": new} if row["id"] == old else row for row in rows]
+    (task / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+HOSTILE = "[bold]x[/red]:smile:\x1b]0;owned\x07\x1b[31m\nfake"
+
+
+def test_markup_and_control_characters_in_names_are_shown_not_obeyed(make_task: MakeTask, tmp_path: Path) -> None:
+    task, run, other = make_task(2), tmp_path / "run", tmp_path / "other"
+    worker = tmp_path / "sleeper.py"
+    worker.write_text(SLEEPER)
+    rename(task, "r1", HOSTILE)
+    no_run = tmp_path / "\x1b[31mrun"
+    otoscope("run", task, "--model", f"cmd/{sys.executable} {worker}", "-o", other)
+    same = otoscope("run", task, "--model", "null", "-o", run)
+    flipped = otoscope("compare", run, other)
+    (task / "1.wav").write_bytes(b"")
+    missing = otoscope("run", task, "--model", "null", "-o", tmp_path / "third")
+    report = otoscope("report", tmp_path / "third")
+    wrong = [otoscope("run", task, "--model", no_run), otoscope("score", no_run), otoscope("score", f"{task}\x07")]
+    for result in (same, flipped, missing, report, *wrong):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.stdout + result.stderr)
+        assert "Traceback" not in result.stderr
+    shown = r"[bold]x[/red]:smile:\x1b]0;owned\x07\x1b[31m\nfake"
+    assert shown in flipped.stdout
+    assert shown in missing.stdout
+    assert r"\[bold\]x\[/red\]:smile:\x1b\]0;owned\x07\x1b\[31m\nfake: empty" in report.stdout
+    for result in wrong:
+        assert re.search(r"\\x(1b|07)", result.stderr)
+
+
+SECRETS = (
+    ("-M", "api_key=SECRET"),
+    ("-Mapi_key=SECRET",),
+    ("-J", "api_key=SECRET"),
+    ("-Japi_key=SECRET",),
+    ("-M", "base_url=http://user:SECRET@127.0.0.1:9/v1"),
+    ("-Mbase_url=http://user:SEC@RET@127.0.0.1:9/v1",),
+)
+
+
+@pytest.mark.parametrize("options", SECRETS)
+def test_no_key_and_no_password_stands_in_a_run_folder(
+    options: tuple[str, ...], make_task: MakeTask, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    server = ("-M", "base_url=http://127.0.0.1:9/v1", "-M", "retries=0", "--judge", "auto:openai/judge")
+    judge = () if options[0].startswith("-J") else ("-J", "api_key=SECRET")
+    result = otoscope("run", make_task(1), "--model", "openai/m", *server, *judge, *options, "-o", run)
+    assert result.returncode == 1
+    written = "".join(path.read_text() for path in run.iterdir() if path.is_file())
+    assert "127.0.0.1:9/v1" in written
+    for text in (written, result.stdout, result.stderr):
+        assert "SECRET" not in text
+        assert "RET@" not in text
+        assert "user" not in text
+
+
+def test_models_lists_the_options_and_the_names_that_a_cascade_takes() -> None:
+    kinds = json.loads(otoscope("models", "--json").stdout)
+    assert tuple(sorted(option.split("=")[0] for option in kinds["openai"]["options"])) == tuple(sorted(OPTIONS))
+    assert [option.split("=")[0] for option in kinds["cmd"]["options"]] == ["timeout", "start_timeout"]
+    text = otoscope("models").stdout
+    for name in WEIGHTS:
+        assert (name in text) == (name not in {"silero-vad", "yamnet"})
+    for kind in kinds.values():
+        assert kind["about"] in text
+        assert kind["example"].split()[1] in VERBS

@@ -3,19 +3,26 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner, Result
 from conftest import MakeTask, write_clip
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from otoscope.audio import read_audio
+from otoscope.cli.tasks import command
 from otoscope.datasets import count_samples, read_samples
 from otoscope.errors import TaskError, UsageError
 from otoscope.task import Task, read_task
 
+ROW: dict[str, Any] = {"audio": "0.wav", "instruction": "?", "label": "low"}
 
-def rewrite(folder: Path, rows: list[dict[str, object]]) -> Task:
+
+def rewrite(folder: Path, rows: list[dict[str, Any]]) -> Task:
     (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return read_task(folder)
 
@@ -75,10 +82,27 @@ def test_a_senseless_limit_is_refused(make_task: MakeTask, limit: float) -> None
         count_samples(read_task(make_task(3)), limit)
 
 
-BAD: dict[str, tuple[dict[str, object], str]] = {
+BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no label": ({"audio": "0.wav", "instruction": "?"}, "row 1: label: missing"),
     "no instruction": ({"audio": "0.wav", "label": "a"}, "row 1: instruction: missing"),
     "audio is a number": ({"audio": 3, "instruction": "?", "label": "a"}, "row 1: audio: audio is a path"),
+    "no audio": ({"instruction": "?", "label": "a"}, "row 1: audio: missing; the row has instruction, label"),
+    "audio is null": ({**ROW, "audio": None}, "row 1: audio: empty"),
+    "audio is an empty text": ({**ROW, "audio": ""}, "row 1: audio: empty"),
+    "audio is an empty object": ({**ROW, "audio": {}}, "row 1: audio: audio is a path"),
+    "audio bytes are a number": ({**ROW, "audio": {"bytes": 5}}, "row 1: audio: audio is a path"),
+    "audio path is a number": ({**ROW, "audio": {"path": 5}}, "row 1: audio: audio is a path"),
+    "audio path with NUL": ({**ROW, "audio": "0\0.wav"}, "row 1: audio: audio is a path"),
+    "second audio is null": ({**ROW, "audio2": None, "audio3": "0.wav"}, "row 1: audio2: empty"),
+    "no second audio": ({**ROW, "audio3": "0.wav"}, "row 1: audio3: columns of audio"),
+    "no first audio": ({"audio2": "0.wav", "instruction": "?", "label": "a"}, "row 1: audio2: columns of audio"),
+    "expect is a list": ({**ROW, "expect": ["x"]}, r"row 1: expect: \['x'\]"),
+    "options are a number": ({**ROW, "options": 5}, "row 1: options: 5 is no list"),
+    "options are a flag": ({**ROW, "options": False}, "row 1: options: False is no list"),
+    "one option": ({**ROW, "options": ["a"]}, "row 1: options: .* two or more"),
+    "an option twice": ({**ROW, "options": "a|b|a"}, "row 1: options: .* different"),
+    "an empty option": ({**ROW, "options": "a||b"}, "row 1: options"),
+    "options are objects": ({**ROW, "options": [{}, []]}, "row 1: options"),
 }
 
 
@@ -90,9 +114,122 @@ def test_a_bad_row_is_named(make_task: MakeTask, name: str) -> None:
 
 
 def test_an_id_used_twice_is_refused(make_task: MakeTask) -> None:
-    row: dict[str, object] = {"id": "a", "audio": "0.wav", "instruction": "?", "label": "a"}
+    row = {**ROW, "id": "a"}
     with pytest.raises(TaskError, match="row 2: id 'a' is used twice"):
         list(read_samples(rewrite(make_task(1), [row, dict(row)])))
+
+
+def test_a_column_that_the_task_names_must_be_there(make_task: MakeTask) -> None:
+    for number, audios in enumerate((None, 0, 1)):
+        declared = {} if audios is None else {"audios": audios}
+        folder = make_task(1, name=str(number), columns={"audio": ["nope"]}, **declared)
+        with pytest.raises(TaskError, match="row 1: nope: missing; the row has id, audio, instruction, label"):
+            list(read_samples(read_task(folder)))
+
+
+def test_last_columns_of_audio_may_be_empty(make_task: MakeTask) -> None:
+    full = {**ROW, "audio2": "1.wav", "audio3": "2.wav"}
+    task = rewrite(make_task(3), [full, {**full, "audio3": None}, {**full, "audio2": "", "audio3": None}])
+    assert [len(sample.clips) for sample in read_samples(task)] == [3, 2, 1]
+
+
+def test_a_task_may_say_that_it_has_no_audio(make_task: MakeTask) -> None:
+    rows = [{"instruction": "?", "label": "low"}, {**ROW, "audio": None}]
+    samples = read_samples(rewrite(make_task(1, audios=0), rows))
+    assert [sample.clips for sample in samples] == [(), ()]
+
+
+@pytest.mark.parametrize("name", ["samples.jsonl", "samples.csv", "samples.parquet"])
+def test_a_file_without_rows_is_refused(make_task: MakeTask, name: str) -> None:
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    if name.endswith("parquet"):
+        pq.write_table(pa.table({"audio": pa.array([], pa.string())}), folder / name)
+    else:
+        (folder / name).write_text("\n")
+    task = read_task(folder)
+    for read in (lambda: list(read_samples(task)), lambda: list(read_samples(task, 3)), lambda: [count_samples(task)]):
+        with pytest.raises(TaskError, match=rf"{name}: has no rows"):
+            read()
+
+
+LINE = json.dumps(ROW)
+ACCENT = LINE.replace("?", "où?")
+HEADER = "audio,instruction,label\n"
+UNREADABLE: dict[str, tuple[str, bytes, str]] = {
+    "utf-16 jsonl": ("samples.jsonl", LINE.encode("utf-16"), "line 1: .*not UTF-8"),
+    "latin-1 jsonl": ("samples.jsonl", f"{LINE}\n{ACCENT}\n".encode("latin-1"), "line 2: .*not UTF-8"),
+    "utf-16 csv": ("samples.csv", f"{HEADER}0.wav,?,low\n".encode("utf-16"), "line 1: not UTF-8"),
+    "latin-1 csv": ("samples.csv", f"{HEADER}0.wav,?,low\n0.wav,où,low\n".encode("latin-1"), "line 3: not UTF-8"),
+    "long field": ("samples.csv", f"{HEADER}0.wav,{'?' * 140_000},low\n".encode(), "row 1: field larger than"),
+    "too many cells": ("samples.csv", f"{HEADER}0.wav,a, b?,low\n".encode(), "row 1: more cells"),
+    "deep": ("samples.jsonl", LINE[:-1].encode() + b', "x": ' + b"[" * 10**5, "line 1: .*nest deeper"),
+    "less deep": ("samples.jsonl", LINE[:-1].encode() + b', "x": ' + b"[" * 200 + b"]" * 200 + b"}", "nest deeper"),
+    "digits": ("samples.jsonl", LINE[:-1].encode() + b', "x": ' + b"9" * 5000 + b"}", "line 1: an integer"),
+    "no object": ("samples.jsonl", b"[1]", "line 1: a row is an object"),
+    "damaged parquet": ("samples.parquet", b"PAR1" + bytes(100) + b"PAR1", "samples.parquet: not a Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_named(make_task: MakeTask, name: str) -> None:
+    file, data, message = UNREADABLE[name]
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    (folder / file).write_bytes(data)
+    with pytest.raises(TaskError, match=message):
+        list(read_samples(read_task(folder)))
+
+
+def test_parquet_text_that_is_not_utf8_is_named(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    text = pa.array([b"o\xf9?"], pa.binary()).view(pa.string())
+    table = pa.table({"audio": ["0.wav"], "instruction": text, "label": ["low"]})
+    pq.write_table(table, folder / "samples.parquet")
+    with pytest.raises(TaskError, match=r"samples\.parquet: damaged, or its text is not UTF-8"):
+        list(read_samples(read_task(folder)))
+
+
+def test_a_label_that_is_no_text_is_named(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    pq.write_table(pa.Table.from_pylist([{**ROW, "label": b"low"}]), folder / "samples.parquet")
+    with pytest.raises(TaskError, match="row 1: label: holds a bytes"):
+        list(read_samples(read_task(folder)))
+
+
+def test_a_byte_order_mark_and_half_a_surrogate_pair_are_read(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    row = {**ROW, "instruction": "\ud83d?", "label": "\U0001f600", "x\udc00": "\ud83d"}
+    (folder / "samples.jsonl").write_bytes(b"\xef\xbb\xbf" + json.dumps(row).encode() + b"\n")
+    [sample] = read_samples(read_task(folder))
+    assert (sample.instruction, sample.target) == ("\ufffd?", "\U0001f600")
+    assert sample.meta == {"x\ufffd": "\ufffd"}
+
+
+CELLS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["0.wav", "\ud83d"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["bytes", "path", "x"]), inner),
+    max_leaves=5,
+)
+KEYS = st.sampled_from(
+    ["id", "audio", "audio1", "audio2", "instruction", "label", "label2", "options", "expect", "text"]
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(row=st.dictionaries(KEYS, CELLS))
+def test_any_row_is_a_sample_or_a_named_error(row: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "task.json").write_text(json.dumps({"name": "any", "metrics": ["accuracy"]}))
+    try:
+        [sample] = read_samples(rewrite(tmp_path, [{**ROW, **row}]))
+    except TaskError as error:
+        assert "row 1: " in str(error)  # noqa: PT017 - either outcome is right
+    else:
+        assert sample.clips
+        texts = "".join((sample.id, sample.instruction, sample.target, sample.text, *sample.options))
+        assert texts.encode().decode() == texts
 
 
 def test_a_line_that_is_not_json_is_named(make_task: MakeTask) -> None:
@@ -107,3 +244,79 @@ def test_a_task_without_rows_says_what_was_looked_for(make_task: MakeTask) -> No
     (folder / "samples.jsonl").unlink()
     with pytest.raises(TaskError, match=r"samples\.jsonl, samples\.csv, samples\.parquet"):
         list(read_samples(read_task(folder)))
+
+
+def check(path: Path) -> Result:
+    return CliRunner().invoke(command, ["check", str(path)], standalone_mode=False)
+
+
+def test_check_names_every_problem_and_does_not_sound_like_success(make_task: MakeTask) -> None:
+    folder = make_task(3, options=["low", "high"], synonyms={"low": ["deep"], "hihg": ["shrill"]})
+    rows = [
+        {**ROW, "id": "right", "label": "Deep."},
+        {**ROW, "id": "other", "label": "middle"},
+        {**ROW, "id": "blank", "label": " "},
+        {"id": "mute", "instruction": "?", "label": "low"},
+        {**ROW, "id": "gone", "audio": "gone.wav"},
+        {**ROW, "id": "silence", "label": "nothing", "expect": "abstain"},
+    ]
+    advice = 'columns of audio are named in the task\'s columns.audio, and a task without audio says "audios": 0'
+    result = check(rewrite(folder, rows).file.parent)
+    assert result.return_value == 1
+    assert result.stderr.splitlines() == [
+        "tones other: label: 'middle' is not among the options low, high",
+        "tones blank: label: empty",
+        f"{folder / 'samples.jsonl'}: row 4: audio: missing; the row has id, instruction, label; {advice}",
+        f"tones gone: missing: {folder / 'gone.wav'}: there is no such file; check the row's audio path",
+        f"{folder / 'task.json'}: synonyms: 'hihg' is neither an option nor the label of a row",
+    ]
+    assert result.stdout.splitlines()[-1] == "tones: 5 samples, 5 problems"
+
+
+def test_check_goes_on_after_a_task_that_cannot_be_read(make_task: MakeTask, tmp_path: Path) -> None:
+    (make_task(1, name="a") / "samples.jsonl").write_text("{")
+    make_task(1, name="b")
+    (tmp_path / "suite.json").write_text(json.dumps({"tasks": ["a", "b"]}))
+    result = check(tmp_path)
+    assert result.return_value == 1
+    assert "line 1: not JSON" in result.stderr
+    assert "a: 0 samples, 1 problems" in result.stdout
+    assert "b: 1 samples, 0 problems" in result.stdout
+
+
+UNSCORABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "sequence": ({"kind": "sequence", "metrics": ["accuracy"]}, "metrics: accuracy scores a task of kind class"),
+    "verdicts": ({"kind": "classification", "metrics": ["wer"]}, "metrics: wer scores a task of kind regression or"),
+    "number": ({"kind": "regression", "metrics": ["mae", "accuracy"]}, "label: mae: 'high' is not a number"),
+    "hub": ({"kind": "sequence", "metrics": ["accuracy"], "path": "Org/x", "version": "a" * 40}, "metrics: accuracy"),
+}
+
+
+@pytest.mark.parametrize("name", UNSCORABLE)
+def test_check_finds_what_cannot_be_scored(make_task: MakeTask, name: str) -> None:
+    content, message = UNSCORABLE[name]
+    result = check(make_task(1, **content))
+    assert result.return_value == 1
+    assert message in result.stderr
+    assert "1 problems" in result.stdout
+
+
+def test_check_takes_labels_as_judges_do(make_task: MakeTask) -> None:
+    lettered = {**ROW, "instruction": "(A) a dog (B) a cat?", "label": "B", "options": ["A. a dog", "B. a cat"]}
+    named = {**ROW, "label": "The cat", "options": "dog|cat"}
+    assert check(rewrite(make_task(1), [lettered, named]).file.parent).return_value == 0
+
+
+def test_check_notes_what_the_benchmark_asks(make_task: MakeTask) -> None:
+    short = check(make_task(2, name="short", options=["low", "tall"]))
+    assert short.return_value == 1
+    notes = [line for line in short.stdout.splitlines() if line.startswith("note: short: ")]
+    assert [note.split(": ", 2)[2].split(";")[0] for note in notes] == [
+        "2 samples",
+        "2 different instructions",
+        "2 samples have an instruction that does not name every option",
+        "license: missing",
+    ]
+    enough = check(make_task(32, name="enough", license="CC0-1.0"))
+    assert enough.return_value == 0
+    assert enough.stdout == "enough: 32 samples, 0 problems\n"

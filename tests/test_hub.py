@@ -99,12 +99,29 @@ def test_every_row_schema_runs(name: str, hub: DatasetHub, tmp_path: Path) -> No
     rows = [{**BASE, **row, "file": f"{number}.wav"} for number in range(3)]
     data = {"data/train-00000-of-00001.parquet": b"never read", "data/test-00000-of-00001.parquet": parquet(rows)}
     hub.datasets[f"Org/{name}"] = data
-    result = run(hub, tmp_path, write_task(tmp_path, name), "--model", "null")
+    declared = {} if clips else {"audios": 0}
+    result = run(hub, tmp_path, write_task(tmp_path, name, **declared), "--model", "null")
     assert result.returncode in {0, 1}, result.stderr
     found = samples(tmp_path)
     assert [(len(sample["audio"]), sample["target"]) for sample in found] == [(clips, target)] * 3
     assert json.loads((tmp_path / "run" / "scores.json").read_text())["tasks"][0]["n"] == 3
     assert hub.gets["data/train-00000-of-00001.parquet"] == 0
+
+
+def test_no_audio_must_be_declared(hub: DatasetHub, tmp_path: Path) -> None:
+    hub.datasets["Org/mute"] = {"data/test-0.parquet": parquet([{**BASE, "label": "a"}])}
+    result = run(hub, tmp_path, write_task(tmp_path, "mute"), "--model", "null", "--json")
+    assert result.returncode == 1
+    assert "row 1: audio: missing; the row has instruction" in json.loads(result.stdout)["missing"][0]["reason"]
+
+
+def test_a_split_without_rows_is_not_complete(hub: DatasetHub, tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"instruction": pa.array([], pa.string())}), buffer)
+    hub.datasets["Org/empty"] = {"data/test-0.parquet": buffer.getvalue()}
+    result = run(hub, tmp_path, write_task(tmp_path, "empty"), "--model", "null", "--json")
+    assert result.returncode == 1
+    assert "split 'test' has no rows" in json.loads(result.stdout)["missing"][0]["reason"]
 
 
 def test_audio_as_label_is_refused_by_name(hub: DatasetHub, tmp_path: Path) -> None:
@@ -149,7 +166,7 @@ def test_a_gated_and_a_vanished_dataset_stop_their_task_only(hub: DatasetHub, tm
 
 
 def test_a_missing_split_names_what_is_there(hub: DatasetHub, tmp_path: Path) -> None:
-    hub.datasets["Org/old"] = {"data/evaluate-0.parquet": parquet([{**BASE, "label": "a"}])}
+    hub.datasets["Org/old"] = {"data/evaluate-0.parquet": parquet([{**BASE, "audio": clip(200), "label": "a"}])}
     result = run(hub, tmp_path, write_task(tmp_path, "old"), "--model", "null", "--json")
     assert "has no split 'test': data/evaluate-0.parquet" in json.loads(result.stdout)["missing"][0]["reason"]
     assert (

@@ -76,6 +76,8 @@ def test_variants_survive_json(tmp_path: Path) -> None:
         ({"domain": ["a/b/c/d/e"]}, r"domain\.0"),
         ({"audios": -1}, "audios"),
         ({"columns": {"sound": ["x"]}}, "columns"),
+        ({"published": {"x": {"y": float("nan")}}}, "published: NaN and infinity"),
+        ({"target_format": {"type": "number", "high": float("inf")}}, "target_format: NaN and infinity"),
     ],
 )
 def test_wrong_key_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -89,6 +91,39 @@ def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
         read_task(tmp_path)
     with pytest.raises(TaskError, match="no such task file"):
         read_task(tmp_path / "none.json")
+
+
+UNREADABLE: dict[str, tuple[bytes, str]] = {
+    "latin-1": ('{"name": "x",\n "description": "où"}'.encode("latin-1"), "line 2, column 19: not UTF-8"),
+    "utf-16": ('{"name": "x"}'.encode("utf-16"), "column 1: not UTF-8"),
+    "deep": (b'{"published": ' + b"[" * 10**5, "lists and objects nest deeper than 100"),
+    "less deep": (b'{"published": ' + b"[" * 200 + b"]" * 200 + b"}", "lists and objects nest deeper than 100"),
+    "digits": (b'{"published": {"x": ' + b"9" * 5000 + b"}}", "an integer has more than"),
+    "overflow": (b'{"name": "x", "metrics": ["wer"], "published": {"x": 1e999}}', "published: NaN and infinity"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_named(name: str, tmp_path: Path) -> None:
+    data, message = UNREADABLE[name]
+    file = tmp_path / "task.json"
+    file.write_bytes(data)
+    with pytest.raises(TaskError, match=rf"task\.json: {message}"):
+        read_task(file)
+
+
+def test_a_path_that_no_file_can_have_is_named(tmp_path: Path) -> None:
+    (tmp_path / "suite.json").write_text(json.dumps({"tasks": ["a\0b"]}), encoding="utf-8")
+    with pytest.raises(TaskError, match=r"a\\x00b': the task file cannot be read"):
+        read_suite(tmp_path)
+
+
+def test_a_byte_order_mark_and_half_a_surrogate_pair_are_read(tmp_path: Path) -> None:
+    file = _task(tmp_path, options=["\ud83d", "\U0001f600"])
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    task = read_task(file)
+    assert task.options == ("\ufffd", "\U0001f600")
+    assert len(task.hash) == 32
 
 
 def test_suite_wants_distinct_ids(tmp_path: Path) -> None:
@@ -111,3 +146,9 @@ def test_unknown_name_offers_the_nearest() -> None:
         select_tasks(["starter/pich"])
     with pytest.raises(UnknownNameError, match="superb-asr-libri-speech-test-clean"):
         select_tasks(["superb-asr-librispeech-test-clean"])
+    with pytest.raises(UnknownNameError, match="did you mean starter"):
+        select_tasks(["startre"])
+    with pytest.raises(UnknownNameError, match="genre-classification"):
+        select_tasks(["genre"])
+    with pytest.raises(UnknownNameError, match="catalogue, core, hear, marble, starter, superb"):
+        select_tasks(["qqqq"])

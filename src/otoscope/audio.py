@@ -2,12 +2,13 @@
 
 import io
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from otoscope.errors import (
     EmptyAudioError,
@@ -16,6 +17,7 @@ from otoscope.errors import (
     TooLongAudioError,
     TruncatedAudioError,
     UndecodableAudioError,
+    UsageError,
 )
 from otoscope.records import digest
 
@@ -26,11 +28,46 @@ if TYPE_CHECKING:
 JOIN_SILENCE_SECONDS = 0.5
 """Silence between joined clips (Dynamic-SUPERB Phase-2, section 4)."""
 
+LOWEST_RATE, HIGHEST_RATE = 1_000, 768_000
+"""Sampling rates in Hz that are read. Outside of them a header lies, and resampling would fill the memory or leave
+nothing."""
+
+MOST_BYTES = 2**32
+"""Largest file that is read, in bytes: 4 GiB, what a plain WAV file can hold."""
+
+MOST_VALUES = 2**31
+"""Most samples, all channels together, that a file may decode to: 3 hours of stereo at 96 kHz."""
+
 LimitPolicy = Literal["cut", "chunk", "refuse"]
 """What happens to audio longer than a model takes: keep the beginning, ask once a piece, or fail by name."""
 
-_WAV_SIZE_UNKNOWN = 0xFFFFFFFF
+_BLOCK_VALUES = 2**24
+_FRAMES_UNKNOWN = 2**63 - 1
 _OGG_LAST_PAGE = 0x04
+
+
+class _Chunks(NamedTuple):
+    """How a container lays out its chunks: where the first is, its identifier for samples, and its sizes."""
+
+    first: int
+    samples: bytes
+    width: int
+    order: Literal["little", "big"]
+    align: int = 2
+    size_counts_head: bool = False
+
+
+_W64_SAMPLES = b"data\xf3\xac\xd3\x11\x8c\xd1\x00\xc0\x4f\x8e\xdb\x8a"
+_CHUNKS = {
+    b"RIFFWAVE": _Chunks(12, b"data", 4, "little"),
+    b"RIFXWAVE": _Chunks(12, b"data", 4, "big"),
+    b"RF64WAVE": _Chunks(12, b"data", 4, "little"),
+    b"FORMAIFF": _Chunks(12, b"SSND", 4, "big"),
+    b"FORMAIFC": _Chunks(12, b"SSND", 4, "big"),
+    b"riff\xa5\xd6\x28\xdb": _Chunks(40, _W64_SAMPLES, 8, "little", 8, size_counts_head=True),
+    b"caffdesc": _Chunks(8, b"data", 8, "big", 1),
+}
+"""By the bytes 0 to 3 and 8 to 11 of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,45 +113,87 @@ AudioSource = Path | str | bytes | BinaryIO | tuple["NDArray[np.generic]", int]
 def read_audio(source: AudioSource, name: str = "") -> Audio:
     """Decode ``source`` to mono float32 at its own rate.
 
-    Several channels become one by their mean. Integer arrays are scaled by their type's full scale.
+    Several channels become one by their mean. Integer arrays are scaled by their type's full scale; uint8 has its zero
+    at 128, as in a WAV file.
 
     Args:
         source: a path, the bytes of an audio file, an open binary file, or a pair (array, rate in Hz) whose array
-            has shape (samples,) or (samples, channels).
+            has shape (samples,) or (samples, channels), and no more channels than samples.
         name: how errors name the clip; a path names itself.
 
     Raises:
         AudioError: a subclass says what is wrong with the clip.
+        UsageError: ``source`` is none of these.
     """
     if isinstance(source, tuple):
-        frames, rate = _from_array(*source)
+        name = _printable(name or "audio")
+        frames, rate = _from_array(source, name)
     else:
         data, name = _read_bytes(source, name)
         frames, rate = _decode(data, name)
-    return _to_mono(frames, rate, name or "audio")
+    return _to_mono(frames, rate, name)
+
+
+def _printable(name: str) -> str:
+    """Return ``name`` with what UTF-8 cannot hold escaped, so that an error about it can be logged."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def _read_bytes(source: Path | str | bytes | BinaryIO, name: str) -> tuple[bytes, str]:
-    if isinstance(source, bytes):
-        return source, name or "audio bytes"
     if isinstance(source, str | Path):
-        path = Path(source)
-        try:
-            return path.read_bytes(), name or str(path)
-        except FileNotFoundError:
-            raise MissingAudioError(f"{path}: there is no such file; check the row's audio path") from None
-        except OSError as error:
-            raise UndecodableAudioError(f"{path}: cannot be read: {error.strerror}") from error
-    return source.read(), name or str(getattr(source, "name", "audio file"))
+        return _read_file(Path(source)), _printable(name or str(source))
+    data = source.read() if hasattr(source, "read") else source
+    if not isinstance(data, bytes):
+        raise UsageError(
+            f"{name or 'audio'}: audio is a path, bytes, an open binary file or a pair (array, rate), "
+            f"not {type(source).__name__}",
+        )
+    return data, _printable(name or str(getattr(source, "name", "audio bytes")))
 
 
-def _from_array(array: "NDArray[np.generic]", rate: int) -> tuple["NDArray[np.float32]", int]:
+def _read_file(path: Path) -> bytes:
+    name = _printable(str(path))
+    try:
+        status = path.stat()
+        regular = stat.S_ISREG(status.st_mode)
+        data = path.read_bytes() if regular and status.st_size <= MOST_BYTES else b""
+    except FileNotFoundError:
+        raise MissingAudioError(f"{name}: there is no such file; check the row's audio path") from None
+    except ValueError:
+        raise MissingAudioError(f"{name!r}: no file can have this name; check the row's audio path") from None
+    except OSError as error:
+        raise UndecodableAudioError(f"{name}: cannot be read: {error.strerror}") from error
+    if not regular:
+        raise UndecodableAudioError(f"{name}: not a regular file; give the path of an audio file")
+    if status.st_size > MOST_BYTES:
+        raise TooLongAudioError(f"{name}: larger than {MOST_BYTES // 2**30} GiB; cut the file into pieces")
+    return data
+
+
+def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32]", int]:
     import numpy as np
 
-    frames = np.asarray(array, np.float32)
-    if array.dtype.kind in "iu":
+    if len(source) != 2 or not isinstance(source[0], np.ndarray):  # noqa: PLR2004
+        found = ", ".join(type(item).__name__ for item in source)
+        raise UsageError(f"{name}: a pair (numpy array, rate in Hz) is needed, not ({found})")
+    array, rate = source
+    if not isinstance(rate, int | np.integer) and not (isinstance(rate, float | np.floating) and rate.is_integer()):
+        raise UndecodableAudioError(f"{name}: the rate is {rate!r}; give whole Hz")
+    if array.dtype.kind != "f" and array.dtype.name not in {"uint8", "int8", "int16", "int32"}:
+        raise UndecodableAudioError(f"{name}: an array of {array.dtype} is no audio; give float32 of full scale 1.0")
+    if array.ndim not in {1, 2}:
+        raise UndecodableAudioError(f"{name}: shape {array.shape} is neither (samples,) nor (samples, channels)")
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite
+        frames = np.asarray(array, np.float32)
+    frames = frames.reshape(len(frames), -1) if frames.size else frames.reshape(0, 1)
+    if frames.size and len(frames) < frames.shape[1]:
+        raise UndecodableAudioError(f"{name}: shape {array.shape} has more channels than samples; transpose the array")
+    if array.dtype.kind == "u":
+        frames /= 128
+        frames -= 1
+    elif array.dtype.kind == "i":
         frames /= np.iinfo(array.dtype.name).max
-    return frames.reshape(len(frames), -1) if frames.size else frames.reshape(0, 1), rate
+    return frames, int(rate)
 
 
 def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
@@ -122,38 +201,62 @@ def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
 
     if not data:
         raise EmptyAudioError(f"{name}: the file has no bytes")
+    if _breaks_off(data):
+        raise TruncatedAudioError(f"{name}: the file ends before the audio its header announces; fetch it again")
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             announced, rate = file.frames, file.samplerate
-            frames = file.read(dtype="float32", always_2d=True)
+            frames = _read_frames(file, name)
     except soundfile.LibsndfileError as error:
         if data[:4] == b"fLaC":
             raise TruncatedAudioError(f"{name}: the FLAC stream breaks off or is damaged; fetch it again") from error
         return _decode_with_ffmpeg(data, name)
-    if len(frames) < announced or _breaks_off(data):
+    if len(frames) < announced < _FRAMES_UNKNOWN:
         raise TruncatedAudioError(f"{name}: the file ends before the audio its header announces; fetch it again")
     return frames, rate
 
 
+def _read_frames(file: Any, name: str) -> "NDArray[np.float32]":
+    """Read in growing blocks, so that memory follows what a file holds and not what its header announces."""
+    import numpy as np
+
+    # Else soundfile seeks after each block, which changes the samples of an MP3 and fails at a FLAC of unknown length.
+    file.seekable = lambda: False
+    channels = file.channels
+    frames = np.empty((min(file.frames, _BLOCK_VALUES // channels), channels), np.float32)
+    filled = len(file.read(out=frames))
+    while filled == len(frames) < file.frames:
+        if frames.size >= MOST_VALUES:
+            raise TooLongAudioError(f"{name}: more than {MOST_VALUES:,} samples; cut the file into pieces")
+        frames.resize((min(file.frames, 2 * filled), channels), refcheck=False)
+        filled += len(file.read(out=frames[filled:]))
+    return frames[:filled]
+
+
 def _breaks_off(data: bytes) -> bool:
-    """Tell whether a WAV or Ogg file ends early; libsndfile reads what is there without a word."""
-    if data[:4] == b"RIFF":
-        return _wav_breaks_off(data)
+    """Tell whether a file of chunks or an Ogg file ends early; libsndfile reads what is there without a word."""
+    layout = _CHUNKS.get(data[:4] + data[8:12])
+    if layout is not None:
+        return _chunks_break_off(data, layout)
     if data[:4] == b"OggS":
         last = data.rfind(b"OggS")
         return last + 5 >= len(data) or not data[last + 5] & _OGG_LAST_PAGE
     return False
 
 
-def _wav_breaks_off(data: bytes) -> bool:
-    at = 12
-    while at + 8 <= len(data):
-        size = int.from_bytes(data[at + 4 : at + 8], "little")
-        if data[at : at + 4] == b"data":
+def _chunks_break_off(data: bytes, layout: _Chunks) -> bool:
+    at, head = layout.first, len(layout.samples) + layout.width
+    unknown = 256**layout.width - 1
+    while at + head <= len(data):
+        size = int.from_bytes(data[at + len(layout.samples) : at + head], layout.order)
+        if data.startswith(layout.samples, at):
+            if size == unknown and data[:4] == b"RF64":
+                size = int.from_bytes(data[28:36], "little")  # where 32 bits do not hold it
             # Programs that write to a pipe do not know the size and leave 0 or all ones there.
-            return size not in (0, _WAV_SIZE_UNKNOWN) and at + 8 + size > len(data)
-        at += 8 + size + size % 2
-    return False
+            return size not in {0, unknown} and at + size + (0 if layout.size_counts_head else head) > len(data)
+        at += max(size, head) if layout.size_counts_head else head + size
+        at += -at % layout.align
+    return layout.samples not in data
 
 
 def _decode_with_ffmpeg(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
@@ -179,6 +282,10 @@ def _to_mono(frames: "NDArray[np.float32]", rate: int, name: str) -> Audio:
 
     if not frames.size:
         raise EmptyAudioError(f"{name}: the file holds no samples")
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise UndecodableAudioError(
+            f"{name}: the rate is {rate} Hz; audio of {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz is read"
+        )
     if not np.isfinite(frames).all():
         raise NonFiniteAudioError(f"{name}: the samples contain NaN or infinity")
     content = frames if sys.byteorder == "little" else frames.byteswap()
@@ -190,12 +297,18 @@ def _to_mono(frames: "NDArray[np.float32]", rate: int, name: str) -> Audio:
 
 
 def resample(audio: Audio, rate: int) -> Audio:
-    """Return ``audio`` at ``rate`` Hz, by soxr's high-quality resampler."""
+    """Return ``audio`` at ``rate`` Hz, by soxr's high-quality resampler.
+
+    Raises:
+        EmptyAudioError: the clip is so short that no sample is left.
+    """
     if audio.rate == rate:
         return audio
     import soxr
 
     samples = soxr.resample(audio.samples, audio.rate, rate)
+    if not len(samples):
+        raise EmptyAudioError(f"{len(audio.samples)} samples at {audio.rate} Hz: nothing is left at {rate} Hz")
     return Audio(samples, rate, audio.digest, (*audio.changes, f"resampled from {audio.rate} to {rate} Hz"))
 
 
@@ -224,6 +337,7 @@ def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy) -> list[li
         One list of clips a call: a single call, but for ``chunk``, which makes as many as there are pieces.
 
     Raises:
+        EmptyAudioError: nothing is left of a clip at the model's rate.
         TooLongAudioError: the policy is ``refuse``, or cutting joined clips would remove one of them whole.
     """
     clips = [resample(audio, intake.rate) for audio in audios]

@@ -125,7 +125,7 @@ class Reader:
         question = question_of(self.task, row, prediction.answer)
         judgement = find_judgement(question, kind, self._judge, self._judgements)
         if judgement is None:
-            return reading._replace(outcome="missing", reason="it was not judged yet; run the same command again")
+            return reading._replace(outcome="missing", reason="it was not judged yet; run otoscope judge RUN")
         return reading._replace(
             outcome=judgement.status,
             taken=(judgement.verdict if kind == "classification" else judgement.value) or "",

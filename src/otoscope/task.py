@@ -9,6 +9,7 @@ import fnmatch
 import functools
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,10 @@ UNKNOWN = "unknown"
 
 _HUB_PATH = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+_DEEPEST = 100
+"""Levels of nesting that JSON may have; far below what the interpreter's stack can take."""
 
 SEQUENCE_METRICS = frozenset({"wer", "wer_raw", "cer", "cer_raw", "mer", "per", "pos_error_rate", "sacrebleu"})
 """A six-key task file names no kind; with one of these metrics it is a sequence task, else a classification."""
@@ -167,11 +172,62 @@ def _on_hub(path: str, file: Path) -> bool:
 
 def _read_json(file: Path, what: str) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        data = file.read_bytes()
     except FileNotFoundError:
         raise TaskError(f"{file}: there is no such {what}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise TaskError(f"{str(file)!r}: the {what} cannot be read: {error}") from None
+    return load_json(data, str(file))
+
+
+def load_json(data: bytes, where: str) -> Any:
+    """Return what JSON in UTF-8 says. Half a surrogate pair, which JSON can spell and UTF-8 cannot, becomes U+FFFD.
+
+    Raises:
+        TaskError: it is no JSON in UTF-8, nests too deep or holds too long an integer; the message begins with
+            ``where``.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+        content = json.loads(text)
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        place = _place(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
+        raise TaskError(f"{where}: {place}: not UTF-8; save the file as UTF-8") from None
     except json.JSONDecodeError as error:
-        raise TaskError(f"{file}: line {error.lineno}: not JSON: {error.msg}") from None
+        place = _place(error.lineno, error.colno)
+        raise TaskError(f"{where}: not JSON: {error.msg} at {place}") from None
+    except RecursionError:
+        raise _too_deep(where) from None
+    except ValueError:
+        digits = sys.get_int_max_str_digits()
+        raise TaskError(f"{where}: an integer has more than {digits} digits; write it as a string") from None
+    if text.count("[") + text.count("{") > _DEEPEST and _is_deep(content):
+        raise _too_deep(where)
+    if _SURROGATE.search(text):
+        from otoscope.text import clean_text
+
+        return json.loads(clean_text(json.dumps(content, ensure_ascii=False)))
+    return content
+
+
+def _place(line: int, column: int) -> str:
+    """Return a place in JSON; that all stands on one line goes without saying."""
+    return f"line {line}, column {column}" if line > 1 else f"column {column}"
+
+
+def _too_deep(where: str) -> TaskError:
+    return TaskError(f"{where}: lists and objects nest deeper than {_DEEPEST} levels")
+
+
+def _is_deep(content: Any) -> bool:
+    level = [content]
+    for _ in range(_DEEPEST + 1):
+        held = (
+            value.values() if isinstance(value, dict) else value for value in level if isinstance(value, dict | list)
+        )
+        level = [value for values in held for value in values]
+    return bool(level)
 
 
 @functools.cache
@@ -192,6 +248,11 @@ def _validate(content: Any, file: Path) -> None:
     for error in sorted(_validator().iter_errors(content), key=lambda error: list(map(str, error.path))):
         where = ".".join(str(part) for part in error.path) or "the file"
         raise TaskError(f"{file}: {where}: {error.message}{_nearest_key(error, content)}")
+    for key, value in content.items():
+        try:
+            dump_json(value)
+        except ValueError:
+            raise TaskError(f"{file}: {key}: NaN and infinity are no JSON numbers; leave them out") from None
     if content.get("path") and "parts" in content:
         raise TaskError(f"{file}: parts: give either path or parts")
     for name in content["metrics"]:
@@ -317,9 +378,20 @@ def _select(name: str) -> Iterable[Task]:
     chosen = [task for task in tasks if fnmatch.fnmatchcase(task.id, name)]
     chosen = chosen or [task for task in catalogue() if in_domain(task, name)]
     if not chosen:
-        names = [*SUITES, "catalogue", *CORE_SETS, "core", *(task.id for task in tasks), *taxonomy()]
-        raise UnknownNameError("suite, task, domain or path", name, names)
+        raise UnknownNameError("suite, task, domain or path", name, _near(name, [task.id for task in tasks]))
     return chosen
+
+
+def _near(name: str, ids: Sequence[str]) -> Sequence[str]:
+    """Return what a name that stands for nothing may have meant; every suite if it is like no name."""
+    suites = [*SUITES, "catalogue", *CORE_SETS, "core"]
+    word = _slug(name)
+    return (
+        difflib.get_close_matches(name, [*suites, *ids], cutoff=0.6)
+        or [known for known in ids if word and word in known]
+        or difflib.get_close_matches(name, [*ids, *taxonomy()], cutoff=0.5)
+        or suites
+    )
 
 
 def in_domain(task: Task, domain: str) -> bool:

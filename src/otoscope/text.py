@@ -51,6 +51,11 @@ _FORMAT_REMOVED: Final = _Replacements(_without_format)
 _PUNCTUATION_REMOVED: Final = _Replacements(_without_punctuation)
 
 
+def clean_text(text: str) -> str:
+    """Return ``text`` with each half of a broken surrogate pair, which JSON can spell and UTF-8 cannot, as U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def raw(text: str) -> str:
     """Return the text as it is; published results of raw outputs are scored so."""
     return text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 
 if TYPE_CHECKING:
     from otoscope.compare import Difference, RunComparison
@@ -19,11 +19,12 @@ WIDEST = 60
 
 
 @click.command("compare")
-@click.argument("folders", nargs=2, metavar="RUN RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("first", metavar="RUN_A", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("second", metavar="RUN_B", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--force", is_flag=True, help="Compare runs although different judges judged them.")
 @json_option
-def command(folders: tuple[Path, Path], force: bool, as_json: bool) -> int:
-    r"""Compare two runs over the samples that both have an outcome for.
+def command(first: Path, second: Path, force: bool, as_json: bool) -> int:
+    """Compare two runs over the samples that both have an outcome for.
 
     The difference is that of the first run minus the second, with a paired 95 % interval over sources. The test is
     McNemar's for right and wrong answers to independent samples, else the answers are exchanged source by source;
@@ -36,7 +37,7 @@ def command(folders: tuple[Path, Path], force: bool, as_json: bool) -> int:
     """
     from otoscope.compare import compare_runs
 
-    comparison = compare_runs(*folders, force=force)
+    comparison = compare_runs(first, second, force=force)
     if as_json:
         click.echo(json.dumps(comparison.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
     else:
@@ -47,17 +48,21 @@ def command(folders: tuple[Path, Path], force: bool, as_json: bool) -> int:
 def _print(comparison: "RunComparison") -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False, soft_wrap=True)
+    from otoscope.report.tables import for_terminal
+
+    console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)  # noqa: PLR2004 - names left
     for task in comparison.tasks:
         for number, row in enumerate(task.differences):
-            table.add_row(*_cells(row, str(len(task.flips) or "") if number == 0 else ""))
+            cells = _cells(row, str(len(task.flips) or "") if number == 0 else "")
+            table.add_row(*(Text(for_terminal(cell, console.encoding)) for cell in cells))
     console.print(table)
     for line in _remarks(comparison):
-        console.print(line)
+        say(line)
 
 
 def _remarks(comparison: "RunComparison") -> Iterator[str]:

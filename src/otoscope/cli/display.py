@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
@@ -9,23 +10,27 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from otoscope.cli.options import say
 from otoscope.records import Score
-from otoscope.report.tables import HEADINGS, cells
+from otoscope.report.tables import HEADINGS, cells, for_terminal
 from otoscope.runner.local import Begun, Counted, Event, RunResult, Scored
+
+SHOWN = 10
 
 
 class Display:
     """Shows a run on standard error: live on a terminal, else one line a task."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, markup=False, emoji=False, highlight=False)
         self._scores: list[Score] = []
         self._errors = 0
         self._begun = 0.0
         self._done = 0
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
@@ -59,7 +64,7 @@ class Display:
             self._progress.remove_task(self._bar)
         self._begun, self._done = time.monotonic(), 0
         self._bar = self._progress.add_task(
-            f"{event.stage} {event.task}", total=event.total, rate="", errors=self._told()
+            self._spell(f"{event.stage} {event.task}"), total=event.total, rate="", errors=self._told()
         )
         # Downloads draw bars of their own, so the display starts with the first stage and not before.
         if self._live is None and self._console.is_terminal:
@@ -76,51 +81,58 @@ class Display:
     def _scored(self, event: Scored) -> None:
         self._scores.extend(event.result.scores[:1])
         if self._live is None and not event.result.scores:
-            self._console.print(f"{event.task}: {event.result.missing[0].reason}", markup=False, soft_wrap=True)
+            self._print(f"{event.task}: {event.result.missing[0].reason}")
         elif self._live is None:
             score = event.result.scores[0]
             values = ", ".join(
                 f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], cells(score)[1:], strict=True) if cell
             )
-            self._console.print(f"{score.task}: {values}", highlight=False, soft_wrap=True)
+            self._print(f"{score.task}: {values}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(self._spell(line), soft_wrap=True)
+
+    def _spell(self, text: str) -> str:
+        return for_terminal(text, self._console.encoding)
 
     def _told(self) -> str:
         return f"{self._errors} errors" if self._errors != 1 else "1 error"
 
     def _render(self) -> RenderableType:
-        return Group(_table(self._scores), self._progress)
+        return Group(_table(self._scores, self._console.encoding), self._progress)
 
 
 def print_result(result: RunResult) -> None:
     """Print the table, what is missing, how the answers were judged, and where the run lies."""
-    console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
-    console.print(_table(result.scores))
-    for row in result.missing[:10]:
-        console.print(f"{row.outcome}: {row.task} {row.sample}: {row.reason}", markup=False, soft_wrap=True)
-    if len(result.missing) > 10:  # noqa: PLR2004 - as many as above
-        console.print(f"... and {len(result.missing) - 10} more; see report.md")
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(_table(result.scores, console.encoding))
+    for line in _remarks(result):
+        say(line)
+
+
+def _remarks(result: RunResult) -> Iterator[str]:
+    for row in result.missing[:SHOWN]:
+        yield f"{row.outcome}: {row.task} {row.sample}: {row.reason}"
+    if len(result.missing) > SHOWN:
+        yield f"... and {len(result.missing) - SHOWN} more; see report.md"
     undecided = sum(row.outcome == "undecided" for row in result.missing)
     if undecided:
         command = f"otoscope judge {result.folder} --judge auto:openai/NAME (or auto, the local model)"
-        console.print(
-            f"{undecided} undecided by the rules. To ask a language model: {command}", markup=False, soft_wrap=True
-        )
+        yield f"{undecided} undecided by the rules. To ask a language model: {command}"
     judged = result.to_json()["judged_by"]
     if judged:
-        console.print(
-            "Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items())), markup=False
-        )
-    console.print(f"Model: {result.model}", markup=False)
-    console.print(f"Run: {result.folder}", markup=False, soft_wrap=True)
+        yield "Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items()))
+    yield f"Model: {result.model}"
+    yield f"Run: {result.folder}"
 
 
-def _table(scores: list[Score]) -> Table:
+def _table(scores: list[Score], encoding: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)  # noqa: PLR2004 - names left
     previous = ""
     for score in scores:
-        row = cells(score)
+        row = [Text(for_terminal(cell, encoding)) for cell in cells(score)]
         table.add_row("" if score.task == previous else row[0], *row[1:])
         previous = score.task
     return table

@@ -48,7 +48,12 @@ def _scorer_option(function: Decorated) -> Decorated:
 
 @command.command("list")
 def list_gates() -> int:
-    """List what a gate can be made of."""
+    """List what a gate can be made of.
+
+    \b
+    Example:
+      otoscope gate list
+    """
     from otoscope.gate.rule import PRESETS
 
     for name, meaning in PRESETS.items():

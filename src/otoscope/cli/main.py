@@ -1,9 +1,14 @@
 """The ``otoscope`` command: its verbs, and what its exit status means."""
 
+import codecs
+import contextlib
 import difflib
 import importlib
+import io
+import json
 import os
 import sys
+from typing import NoReturn
 
 import click
 
@@ -73,33 +78,80 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    _prepare_streams()
     try:
-        status = cli.main(standalone_mode=False) or 0
-    except click.exceptions.Abort:
-        _interrupt()
-    except click.ClickException as error:
-        error.show()
-        status = USAGE
-    except UsageError as error:
-        status = _complain(error, USAGE)
-    except OtoscopeError as error:
-        status = _complain(error, INCOMPLETE)
-    except KeyboardInterrupt:
-        _interrupt()
-    except BrokenPipeError:  # a reader such as head has gone
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - open until the process ends
-        status = INCOMPLETE
+        status = _run()
+        sys.stdout.flush()
+    except OSError as error:
+        status = _give_up(error)
     sys.exit(status)
 
 
-def _complain(error: OtoscopeError, status: int) -> int:
-    click.echo(f"otoscope: {error}", err=True)
-    return status
+def _prepare_streams() -> None:
+    """Make both streams usable: what their encoding lacks is escaped as in JSON, which stays JSON by that."""
+    if sys.stderr is None:  # closed by the caller; the next file opened would take its place
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - open until the process ends
+    if sys.stdout is None:
+        _complain("standard output is closed; redirect it to /dev/null to see nothing")
+        sys.exit(INCOMPLETE)
+    codecs.register_error("otoscope", _escape)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="otoscope")
 
 
-def _interrupt() -> None:
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+def _run() -> int:
+    try:
+        return cli.main(standalone_mode=False) or 0
+    except click.exceptions.Abort:
+        _interrupt()
+    except click.ClickException as error:
+        message = io.StringIO()
+        error.show(message)
+        click.echo(_lines(message.getvalue()), err=True, nl=False)
+        return USAGE
+    except UsageError as error:
+        _complain(str(error))
+        return USAGE
+    except OtoscopeError as error:
+        _complain(str(error))
+    except KeyboardInterrupt:
+        _interrupt()
+    return INCOMPLETE
+
+
+def _give_up(error: OSError) -> int:
+    """Say which file could not be read or written; nobody is told where the reader, such as head, has gone."""
+    with contextlib.suppress(OSError):
+        if not isinstance(error, BrokenPipeError):
+            _complain(f"{error.filename or 'a file or standard output'}: {error.strerror or error}")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):  # what they still hold would fail again at the exit
+        with contextlib.suppress(OSError):
+            os.dup2(nowhere, stream.fileno())
+    return INCOMPLETE
+
+
+def _complain(message: str) -> None:
+    click.echo(f"otoscope: {_lines(message)}", err=True)
+
+
+def _lines(message: str) -> str:
+    from otoscope.report.tables import printable
+
+    return "\n".join(map(printable, message.split("\n")))
+
+
+def _interrupt() -> NoReturn:
     """Leave at once: every answer that came is in the log, and a call in flight may last for minutes."""
-    click.echo("\notoscope: interrupted; run the same command again to continue", err=True)
-    sys.stderr.flush()
-    sys.stdout.flush()
+    with contextlib.suppress(OSError):
+        click.echo("\notoscope: interrupted; run the same command again to continue", err=True)
+        sys.stderr.flush()
+        sys.stdout.flush()
     os._exit(INTERRUPTED)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 from otoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def command(
     as_list: bool,
     as_json: bool,
 ) -> int:
-    r"""Score the rows of FILE.jsonl by the metric NAME, or list the metrics.
+    """Score the rows of FILE.jsonl by the metric NAME, or list the metrics.
 
     A row is {"target": ..., "answer": ...}, and "cluster" where its source is known (a speaker, a recording). Exit
     status 1: a row could not be scored; it is named and the others are scored.
@@ -56,7 +56,7 @@ def command(
         _list(as_json)
         return 0
     if name is None or file is None:
-        raise UsageError("otoscope metric takes a metric and a file, or --list; see otoscope metric --help")
+        raise UsageError("give a metric and a file, or --list; see otoscope metric --help")
     from otoscope.metrics import metric
     from otoscope.pairs import score_pairs
 
@@ -83,10 +83,10 @@ def _print(score: "PairsScore", file: Path) -> None:
     from otoscope.report.tables import ARROWS, number
 
     ends = "undefined" if score.low is None else f"{number(score.low)} to {number(score.high)}"
-    click.echo(f"{score.metric} {ARROWS[score.better]} {number(score.value)}, 95 % interval {ends}")
-    click.echo(f"{score.n} rows scored, {score.na} N/A, {len(score.bad)} wrong; {score.clusters} sources")
-    click.echo(score.signature)
+    say(f"{score.metric} {ARROWS[score.better]} {number(score.value)}, 95 % interval {ends}")
+    say(f"{score.n} rows scored, {score.na} N/A, {len(score.bad)} wrong; {score.clusters} sources")
+    say(score.signature)
     for row in score.bad[:SHOWN]:
-        click.echo(f"{file}: line {row.line}: {row.key + ': ' if row.key else ''}{row.reason}")
+        say(f"{file}: line {row.line}: {row.key + ': ' if row.key else ''}{row.reason}")
     if len(score.bad) > SHOWN:
-        click.echo(f"... and {len(score.bad) - SHOWN} more; see --json")
+        say(f"... and {len(score.bad) - SHOWN} more; see --json")

@@ -1,5 +1,6 @@
 """Options that several verbs share."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ def run_folder(function: Decorated) -> Decorated:
     return click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))(
         function
     )
+
+
+def say(text: str) -> None:
+    """Print one line on standard output, with nothing in it that a terminal would obey."""
+    from otoscope.report.tables import for_terminal
+
+    click.echo(for_terminal(text, sys.stdout.encoding))
 
 
 def key_values(flag: str, pairs: Sequence[str]) -> dict[str, str]:

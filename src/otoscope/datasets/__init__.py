@@ -1,5 +1,5 @@
 """Rows of a task, read one at a time."""
 
-from otoscope.datasets.samples import count_samples, read_samples
+from otoscope.datasets.samples import count_samples, read_samples, try_samples
 
-__all__ = ["count_samples", "read_samples"]
+__all__ = ["count_samples", "read_samples", "try_samples"]

@@ -1,15 +1,17 @@
 """Folder datasets: a JSONL, CSV or Parquet file of rows, with audio beside it or inside it."""
 
 import csv
-import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from otoscope.datasets.rows import Row, parquet_file, parquet_rows
 from otoscope.errors import TaskError
-from otoscope.task import Task
+from otoscope.task import Task, load_json
 
 ROW_FILES = ("samples.jsonl", "samples.csv", "samples.parquet")
+
+_UNDECODED = re.compile("[\\udc80-\\udcff]")
 
 
 def rows_file(task: Task) -> Path:
@@ -52,8 +54,7 @@ def read_rows(file: Path) -> Iterator[Row]:
     if file.suffix == ".jsonl":
         yield from _read_jsonl(file)
     elif file.suffix == ".csv":
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            yield from csv.DictReader(lines)
+        yield from _read_csv(file)
     elif file.suffix == ".parquet":
         yield from parquet_rows(file)
     else:
@@ -61,14 +62,37 @@ def read_rows(file: Path) -> Iterator[Row]:
 
 
 def _read_jsonl(file: Path) -> Iterator[Row]:
-    with file.open(encoding="utf-8") as lines:
+    with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise TaskError(f"{file}: line {number}: not JSON: {error.msg}") from None
+            row = load_json(line.strip(), f"{file}: line {number}")
             if not isinstance(row, dict):
                 raise TaskError(f"{file}: line {number}: a row is an object with keys, not {type(row).__name__}")
             yield row
+
+
+def _read_csv(file: Path) -> Iterator[Row]:
+    # Bytes that are not UTF-8 come through as surrogates, so that the line that holds them can be named.
+    with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+        reader = csv.DictReader(_decoded(lines, file))
+        number = 0
+        try:
+            for number, row in enumerate(reader, 1):
+                if None in row:
+                    raise TaskError(
+                        f"{file}: row {number}: more cells than the first line names; "
+                        "put cells that hold commas in double quotes"
+                    )
+                yield row
+        except csv.Error as error:
+            raise TaskError(
+                f"{file}: row {number + 1}: {error}; close every quote, and write long texts as .jsonl"
+            ) from None
+
+
+def _decoded(lines: Iterable[str], file: Path) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
+        if _UNDECODED.search(line):
+            raise TaskError(f"{file}: line {number}: not UTF-8; save the file as UTF-8")
+        yield line

@@ -2,7 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ from otoscope.task import Task
 Row = Mapping[str, Any]
 
 _ROWS_AT_ONCE = 16
+_AUDIO_NAME = re.compile(r"audio\d*")
 
 
 def to_sample(row: Row, task: Task, file: Path, where: str, number: int) -> Sample:
     """Return the sample that a row stands for.
 
     The clips are the columns that the task names; else ``audio`` (or ``audio1``), ``audio2`` and so on; else every
-    column that holds audio, in order, as ``enrollment`` and ``testing``. A label may go on in ``label2``, ``label3``
-    and so on; empty ones are left out.
+    column that holds audio, in order, as ``enrollment`` and ``testing``. A row may leave its last columns of audio
+    empty, but not the first, unless the task says that it has no audio. A label may go on in ``label2``, ``label3`` and
+    so on; empty ones are left out.
 
     Args:
         row: the row.
@@ -33,17 +36,15 @@ def to_sample(row: Row, task: Task, file: Path, where: str, number: int) -> Samp
         TaskError: a column is missing or wrong; the message names it.
     """
     columns = task.columns
-    audio = columns.audio or tuple(_audio_columns(row)) or tuple(_columns_with_audio(row, columns.label))
-    clips = [to_clip(row[name], file, f"{where}: {name}") for name in audio if row.get(name)]
+    audio = columns.audio or _audio_columns(row, where) or tuple(_columns_with_audio(row, columns.label))
+    filled = _filled(row, audio, where, silent=task.audios == 0)
+    clips = [to_clip(row[name], file, f"{where}: {name}") for name in filled]
     expect: Expect = "abstain" if row.get("expect") == "abstain" else "answer"
-    if row.get("expect") not in {expect, None, ""}:
+    if row.get("expect") not in (expect, None, ""):
         raise TaskError(f"{where}: expect: {row['expect']!r} is not one of answer, abstain")
     columns_read = (columns.id, columns.instruction, columns.text, columns.options, columns.cluster)
     labels = list(_label_columns(row, columns.label))
     named = {*audio, *labels, *columns_read, "expect"}
-    options = row.get(columns.options) or task.options
-    if isinstance(options, str):
-        options = tuple(option.strip() for option in options.split("|"))
     sample_id = str(row.get(columns.id) or row.get("file") or f"{number:06d}")
     return Sample(
         id=sample_id,
@@ -52,20 +53,40 @@ def to_sample(row: Row, task: Task, file: Path, where: str, number: int) -> Samp
         instruction=_text(row, columns.instruction, where),
         target=", ".join(_text(row, name, where) for name in labels),
         text=str(row.get(columns.text) or ""),
-        options=tuple(map(str, options)),
+        options=_options(row.get(columns.options), where, columns.options) or task.options,
         expect=expect,
         cluster=str(row.get(columns.cluster) or sample_id),
         meta={name: value for name, value in row.items() if name not in named},
     )
 
 
-def _audio_columns(row: Row) -> Iterator[str]:
-    """Yield ``audio`` (or ``audio1``), ``audio2``, ``audio3`` and so on, as far as they go."""
-    if "audio" in row:
-        yield "audio"
-    elif "audio1" in row:
-        yield "audio1"
-    yield from itertools.takewhile(lambda name: name in row, (f"audio{number}" for number in itertools.count(2)))
+def _audio_columns(row: Row, where: str) -> tuple[str, ...]:
+    """Return ``audio`` (or ``audio1``), ``audio2``, ``audio3`` and so on; a gap would lose what follows it."""
+    numbered = [name for name in row if _AUDIO_NAME.fullmatch(name)]
+    first = "audio" if "audio" in row else "audio1"
+    found = (first, *(f"audio{number}" for number in range(2, len(numbered) + 1))) if numbered else ()
+    stray = [name for name in numbered if name not in found]
+    if stray:
+        raise TaskError(
+            f"{where}: {stray[0]}: columns of audio are audio (or audio1), audio2, audio3 and so on without a gap; "
+            "name others in the task's columns.audio"
+        )
+    return found
+
+
+def _filled(row: Row, audio: Sequence[str], where: str, *, silent: bool) -> Sequence[str]:
+    """Return the columns of audio that hold a clip; only the last may be empty, and all only in a ``silent`` task."""
+    for name in audio or ([] if silent else ["audio"]):
+        if name not in row:
+            raise TaskError(
+                f"{where}: {name}: missing; the row has {', '.join(row)}; columns of audio are named in the task's "
+                'columns.audio, and a task without audio says "audios": 0'
+            )
+    filled = [name for name in audio if row[name] not in (None, "")]
+    if filled != list(audio[: len(filled)]) or not (filled or silent):
+        empty = next(name for name in audio if name not in filled)
+        raise TaskError(f"{where}: {empty}: empty; only the last columns of audio may be, and not all of them")
+    return filled
 
 
 def _columns_with_audio(row: Row, label: str) -> Iterator[str]:
@@ -85,13 +106,32 @@ def _label_columns(row: Row, label: str) -> Iterator[str]:
             yield name
 
 
+def _options(value: Any, where: str, name: str) -> tuple[str, ...]:
+    """Return the options that a row declares, as a list or with ``|`` between them; none if it leaves that to its task.
+
+    Raises:
+        TaskError: they are something else, or no choice.
+    """
+    if value is None or value in ("", []):
+        return ()
+    found = [option.strip() for option in value.split("|")] if isinstance(value, str) else value
+    if isinstance(found, list) and all(isinstance(option, str | int | float) for option in found):
+        options = tuple(map(str, found))
+        if len(set(options)) == len(options) > 1 and "" not in options:
+            return options
+    raise TaskError(f"{where}: {name}: {value!r:.80} is no list of two or more different options")
+
+
 def _text(row: Row, name: str, where: str) -> str:
     value = row.get(name)
     if value is None:
-        raise TaskError(f"{where}: {name}: missing; the row has {', '.join(map(str, row))}")
+        raise TaskError(f"{where}: {name}: missing; the row has {', '.join(row)}")
     if isinstance(value, dict) and "bytes" in value:
         raise TaskError(f"{where}: {name}: holds audio; only text answers can be scored")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        raise TaskError(f"{where}: {name}: holds a {type(value).__name__}; write it as text or a number") from None
 
 
 def to_clip(value: Any, file: Path, where: str) -> Clip:
@@ -106,15 +146,15 @@ def to_clip(value: Any, file: Path, where: str) -> Clip:
     Raises:
         TaskError: the cell is none of these.
     """
-    if isinstance(value, str):
-        return Clip(file.parent / value, value)
-    if isinstance(value, dict) and value.get("bytes"):
-        return Clip(value["bytes"], str(value.get("path") or where))
-    if isinstance(value, dict) and value.get("path"):
-        return Clip(file.parent / str(value["path"]), str(value["path"]))
-    if isinstance(value, bytes):
-        return Clip(value, where)
-    raise TaskError(f"{where}: audio is a path, or bytes, not {type(value).__name__}")
+    if isinstance(value, dict):
+        data, path = value.get("bytes"), value.get("path")
+    else:
+        data, path = (value, None) if isinstance(value, bytes) else (None, value)
+    if isinstance(data, bytes) and (data or not path):
+        return Clip(data, str(path or where))
+    if not data and isinstance(path, str) and path and "\0" not in path:
+        return Clip(file.parent / path, path)
+    raise TaskError(f"{where}: audio is a path, or bytes, or an object with one of them, not {value!r:.80}")
 
 
 def parquet_file(file: Path) -> Any:
@@ -129,12 +169,21 @@ def parquet_file(file: Path) -> Any:
         raise TaskError(f"{file}: reading Parquet needs pyarrow: pip install 'otoscope[hub]'") from None
     try:
         return pyarrow.parquet.ParquetFile(file)
-    except pyarrow.ArrowInvalid as error:
+    except (pyarrow.ArrowException, OSError) as error:
         raise TaskError(f"{file}: not a Parquet file, or damaged: {error}") from None
 
 
 def parquet_rows(file: Path) -> Iterator[Row]:
-    """Yield the rows of a Parquet file, row group by row group."""
+    """Yield the rows of a Parquet file, row group by row group.
+
+    Raises:
+        TaskError: pyarrow is not installed, or the file is damaged.
+    """
     with parquet_file(file) as parquet:
-        for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
-            yield from batch.to_pylist()
+        import pyarrow as pa
+
+        try:
+            for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
+                yield from batch.to_pylist()
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise TaskError(f"{file}: damaged, or its text is not UTF-8: {error}") from None

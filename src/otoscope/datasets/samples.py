@@ -38,21 +38,56 @@ def read_samples(task: Task, limit: float | None = None, seed: int = 0) -> Itera
     Raises:
         TaskError: the rows file is missing or a row is wrong; the message names the row.
     """
+    for found in _read(task, limit, seed):
+        if isinstance(found, TaskError):
+            raise found
+        yield found
+
+
+def try_samples(task: Task) -> Iterator[Sample | TaskError]:
+    """Yield every sample of ``task`` in order, and in place of each wrong row the error that names it.
+
+    What keeps the file from being read on, such as a line that is not JSON, is the last error.
+    """
+    try:
+        yield from _read(task)
+    except TaskError as error:
+        yield error
+
+
+def _read(task: Task, limit: float | None = None, seed: int = 0) -> Iterator[Sample | TaskError]:
     chosen = _choose(_count(task), limit, seed) if limit is not None else None
     seen = KeyIndex()
+    number = 0
     for number, (file, where, row) in enumerate(_rows(task), 1):
         if chosen is not None and not chosen[number - 1]:
             continue
-        sample = to_sample(row, task, file, where, number)
-        first = seen.get(digest(sample.id))
+        try:
+            sample = to_sample(row, task, file, where, number)
+        except TaskError as error:
+            yield error
+            continue
+        key = digest(sample.id)
+        first = seen.get(key)
         if first is not None:
-            raise TaskError(f"{where}: id {sample.id!r} is used twice, first in row {first}; ids must differ")
-        seen[digest(sample.id)] = number
+            yield TaskError(f"{where}: id {sample.id!r} is used twice, first in row {first}; ids must differ")
+            continue
+        seen[key] = number
         yield sample
+    if not number:
+        raise _without_rows(task)
 
 
 def _count(task: Task) -> int:
-    return hub.count_rows(task) if task.hub_parts else folder.count_rows(folder.rows_file(task))
+    count = hub.count_rows(task) if task.hub_parts else folder.count_rows(folder.rows_file(task))
+    if not count:
+        raise _without_rows(task)
+    return count
+
+
+def _without_rows(task: Task) -> TaskError:
+    where = f"{task.id}: split {task.split!r}" if task.hub_parts else f"{folder.rows_file(task)}:"
+    return TaskError(f"{where} has no rows; a task has one or more")
 
 
 def _rows(task: Task) -> Iterator[tuple[Path, str, Row]]:

@@ -23,7 +23,7 @@ from otoscope.judges.quantities import (
     read_words,
     without_scale,
 )
-from otoscope.judges.question import Question, Ruling, ends_in_thought
+from otoscope.judges.question import TOO_LONG, Question, Ruling, ends_in_thought, is_too_long
 from otoscope.judges.structures import canonical_structure, stated_intervals, stated_list, written_structures
 from otoscope.judges.wording import (
     CLAUSE_END,
@@ -128,12 +128,16 @@ class _Answer:
     def is_foreign(self) -> bool:
         return not all(map(str.isascii, self.words)) or not _FOREIGN_NUMBERS.isdisjoint(self.words)
 
+    @cached_property
+    def asked_pairs(self) -> frozenset[tuple[str, str]]:
+        """Every two words in a row of the instruction, the second without plural s."""
+        return frozenset((word, singular(after)) for word, after in pairwise(tokens(self.question.instruction)))
+
     def repeats(self, number: Quantity) -> bool:
         """Return whether the instruction has the number before the same word, as in "the two sentences"."""
-        pairs = [(word, singular(after)) for word, after in pairwise(tokens(self.question.instruction))]
         after = singular("".join(self.words[number.end : number.end + 1]))
         ends = number.value in {self.form.low, self.form.high}
-        return after.isalpha() and not ends and (self.words[number.start], after) in pairs
+        return after.isalpha() and not ends and (self.words[number.start], after) in self.asked_pairs
 
     @cached_property
     def sides(self) -> dict[str, bool]:
@@ -149,11 +153,15 @@ def extract(question: Question) -> Ruling:
         A ruling with status ``ok`` and the value as text (a number in figures, or JSON), ``na`` if the answer certainly
         holds no single value, or ``undecided``. A value outside the declared range is a value all the same.
     """
-    answer = _Answer(question.without_thoughts(), form_of(question))
+    answer = _Answer(question.as_read(), form_of(question))
     if ends_in_thought(answer.question.answer):
         return _undecided("The answer ends within a thought.")
     if answer.form.kind is None:
         return _undecided("The form of the target is not known.")
+    if not answer.question.answer.strip():
+        return _na("The answer is empty.")
+    if is_too_long(answer.question.answer):
+        return _undecided(TOO_LONG)
     for rule in (*_FIRST_RULES, *_RULES[answer.form.kind]):
         ruling = rule(answer)
         if ruling is not None:
@@ -301,7 +309,8 @@ def _of_counted(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
     words = answer.words
     nouns = [set(map(singular, words[one.end : one.end + 1])) for one in numbers]
     found = [one for one, noun in zip(numbers, nouns, strict=True) if answer.form.count and noun & answer.counted]
-    return [] if any(_is_sum(words, one) for one in numbers if one not in found) else _only(found)
+    others = set(numbers) - set(found)
+    return [] if any(_is_sum(words, one) for one in others) else _only(found)
 
 
 def _announced(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
@@ -316,7 +325,7 @@ def _announced(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
 
 def _likeliest(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
     """Return the numbers of the wanted kind, and of a count those that are called a total."""
-    likely = best(answer.words, numbers, answer.form, answer.asked)
+    likely = set(best(answer.words, numbers, answer.form, answer.asked))
     return [one for one in numbers if one in likely or (answer.form.count and _is_sum(answer.words, one))]
 
 
@@ -342,15 +351,18 @@ def _says_none(answer: _Answer) -> bool:
     counted = (instruction[at + 1 : at + 3] for at, word in enumerate(instruction) if word in {"many", "of"})
     topics = TOPICS & {singular(word) for near in counted for word in near}
     things = answer.asked - FILLER | _INSTANCES | topics
+    things_or_stems = things | answer.stems - topics
+    stems = answer.stems - set(map(stem, _INSTANCES))
     words = [singular(word) for word in answer.words if is_word(word)]
+    last_frequency = max((at for at, word in enumerate(words) if word in _FREQUENCIES), default=-1)
     for at, word in enumerate(words):
-        if word == "no" and (things | answer.stems - topics) & set(map(stem, words[at + 1 : at + 4])):
+        if word == "no" and things_or_stems & set(map(stem, words[at + 1 : at + 4])):
             return True
         negated = stem(words[at + 1]) if word == "not" and at + 1 < len(words) else ""
-        if negated in answer.stems - set(map(stem, _INSTANCES)) and _FREQUENCIES.isdisjoint(words[at:]):
+        if negated in stems and last_frequency < at:
             return True
         nobody = word == "nobody" or (word == "no" and words[at + 1 : at + 2] == ["one"])
-        if nobody and things & _PERSONS and _FREQUENCIES.isdisjoint(words[at:]):
+        if nobody and things & _PERSONS and last_frequency < at:
             return True
         if word in {"not", "without"} and "any" in words[at : at + 5] and things & set(words[at : at + 9]):
             return True

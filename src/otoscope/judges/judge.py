@@ -123,10 +123,12 @@ def _judgement(ruling: Ruling, key: str, sample: str, judge: str) -> Judgement:
 
 
 def _question_digest(question: Question) -> str:
-    return digest(
+    parts = (
         question.instruction,
         question.target,
         question.answer,
         dump_json([question.options, question.multi, {k: list(v) for k, v in question.synonyms.items()}]),
         dump_json(dict(question.target_format)),
     )
+    # Text may hold half of a surrogate pair, which JSON can spell and plain UTF-8 cannot.
+    return digest(*(part.encode(errors="surrogatepass") for part in parts))

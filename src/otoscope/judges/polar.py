@@ -122,7 +122,7 @@ def _lonely_words(words: Sequence[str]) -> list[str]:
 
 def _polar_question(instruction: str) -> list[str] | None:
     """Return the only question of an instruction from its auxiliary on, if it asks for yes or no."""
-    questions = [tokens(part) for part in re.findall(r"[^.?!\n]*\?", instruction)]
+    questions = [tokens(part) for part in re.findall(r"(?<![^.?!\n])[^.?!\n]*\?", instruction)]
     if not questions:
         clauses = _WHETHER.findall(instruction)
         return tokens(clauses[0]) if len(clauses) == 1 and " or " not in clauses[0] else None

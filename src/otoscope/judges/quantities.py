@@ -30,6 +30,9 @@ _NAMED_THINGS = word_set("named_things")
 _AFTER_VALUE = word_set("after_value")
 _COUNTED = word_set("counted")
 _REPORTING = word_set("reporting")
+_SPEECH_LINKS = frozenset({"that", "about", "how"})
+_ENDS_NOUN = CLAUSE_END | {"and", "or"}
+_EMPTY = FILLER - TOPICS
 _OPEN_ENDS = (["or", "more"], ["or", "less"], ["or", "fewer"])
 _SCALE_WORDS = frozenset({"scale", "range", "ranging"})
 _ALTERNATIVES = (["~"], ["to"], ["or"], [",", "or"], ["or", "even"], ["or", "maybe"])
@@ -37,7 +40,8 @@ _ALTERNATIVES = (["~"], ["to"], ["or"], [",", "or"], ["or", "even"], ["or", "may
 _CLOCK = re.compile(r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d(?:\.\d+)?)(?![\d:])")
 _NOTE = re.compile(r"(?<![\w#])([A-G])([#♯b♭])?(-?\d)(?!\w)")
 _ACCIDENTALS = {"": 0, "#": 1, "♯": 1, "b": -1, "♭": -1}
-_BULLET = re.compile(r"^\s*[-*•]\s+", re.MULTILINE)
+#: Blank lines before a bullet, and the bullet; what stands before their first line break is kept.
+_BULLET = re.compile(r"(\A|(?<!\s)[^\S\n]*\n)\s*[-*•]\s+(?:(?<=\n)[-*•]\s+)*")
 _RATES = (
     (re.compile(r"\bbeats (?:per|a) minute\b", re.IGNORECASE), "bpm"),
     (re.compile(r"\bbeats (?:per|a) second\b", re.IGNORECASE), "bps"),
@@ -48,16 +52,20 @@ _CLOCK_DASH = re.compile(r"(?<=:\d\d)\s*[-\u2013]\s*(?=\d{1,2}:\d\d)")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number at tokens ``start`` to ``end``, in the wanted unit; ``value`` is None where its scale is not known."""
+    """A number at tokens ``start`` to ``end``, in the wanted unit; ``value`` is None where its scale is not known.
+
+    It is ``reported`` if it is part of what the answer says was said.
+    """
 
     value: Decimal | None
     start: int
     end: int
+    reported: bool = False
 
 
 def read_words(text: str, form: Form) -> list[str]:
     """Return the tokens of an answer; clock times are in seconds, "twice" is a number, and notes are left out."""
-    text = _BULLET.sub("", text)
+    text = _BULLET.sub(r"\1", text)
     if form.unit in {"hz", "midi"}:
         text = _NOTE.sub(" ", text)
     if form.dimension == "time":
@@ -74,6 +82,7 @@ def read_words(text: str, form: Form) -> list[str]:
 def quantities(words: Sequence[str], form: Form) -> list[Quantity]:
     """Return the numbers that may be values, without those of another dimension and those that name a thing."""
     found: list[Quantity] = []
+    reported = _reported(words)
     at = 0
     while at < len(words):
         if not is_number(words[at]) or abs(Decimal(words[at])) >= _TOO_LARGE:
@@ -82,7 +91,7 @@ def quantities(words: Sequence[str], form: Form) -> list[Quantity]:
         number, wanted = _measured(words, at, form)
         named = at > 0 and words[at - 1] in _NAMED_THINGS and number.end == at + 1
         if wanted and not named:
-            found.append(number)
+            found.append(Quantity(number.value, at, number.end, reported[at]))
         at = number.end
     return found
 
@@ -125,30 +134,31 @@ def alternatives(words: Sequence[str], found: Sequence[Quantity]) -> list[Quanti
         joint = [word for word in words[one.end : two.start] if word not in UNITS]
         between = "between" in words[max(0, one.start - 2) : one.start]
         if one.value != two.value and (joint in _ALTERNATIVES or (between and joint == ["and"])):
-            joined += [number for number in (one, two) if number not in joined]
+            joined += [two] if joined[-1:] == [one] else [one, two]
     return joined
 
 
 def best(words: Sequence[str], found: Sequence[Quantity], form: Form, asked: frozenset[str]) -> list[Quantity]:
     """Return the numbers with the wanted unit or of what is counted; if there are none, those that stand alone."""
     ranks = [rank(words, number, form, asked) for number in found]
-    return [number for number, at in zip(found, ranks, strict=True) if at and at == max(ranks)]
+    highest = max(ranks, default=0)
+    return [number for number, at in zip(found, ranks, strict=True) if at and at == highest]
 
 
 def rank(words: Sequence[str], number: Quantity, form: Form, asked: frozenset[str]) -> int:
     """Return 2 for a number with the wanted unit or of what is counted, 1 for one alone, 0 for one of other things."""
     following: list[str] = []
     for word in words[number.end : number.end + 3]:
-        if not is_word(word) or is_number(word) or word in CLAUSE_END | {"and", "or"}:
+        if not is_word(word) or is_number(word) or word in _ENDS_NOUN:
             break
         following.append(singular(word))
-    if _is_reported(words, number):
+    if number.reported:
         return 0
     if form.count:
-        counted = asked - (FILLER - TOPICS) | _COUNTED
+        counted = any(word in _COUNTED or (word in asked and word not in _EMPTY) for word in following)
         alone = not following or following[0] in FILLER
-        return 2 if counted & set(following) else int(alone)
-    alone = not following or following[0] in FILLER | asked | _AFTER_VALUE
+        return 2 if counted else int(alone)
+    alone = not following or any(following[0] in known for known in (FILLER, asked, _AFTER_VALUE))
     return int(alone) * (2 if words[number.end - 1] in UNITS else 1)
 
 
@@ -158,12 +168,18 @@ def bounded(words: Sequence[str], number: Quantity) -> bool:
     return bool(BOUNDS & set(before)) or "~" in (*before[-1:], *after[:1]) or after[:1] == ["+"] or after in _OPEN_ENDS
 
 
-def _is_reported(words: Sequence[str], number: Quantity) -> bool:
-    """Return whether a number is part of what the answer says was said."""
-    before = words[: number.start]
-    start = max((at for at, word in enumerate(before) if word in SENTENCE_END), default=-1)
-    verbs = [at for at, word in enumerate(before) if word in _REPORTING and at > start]
-    return any({"that", "about", "how"} & set(before[at + 1 : at + 3]) for at in verbs)
+def _reported(words: Sequence[str]) -> list[bool]:
+    """Return for each token whether "says that" or the like stands before it in its sentence."""
+    found: list[bool] = []
+    reported, reach = False, 0
+    for word in words:
+        found.append(reported)
+        if word in SENTENCE_END:
+            reported, reach = False, 0
+            continue
+        reported = reported or (reach > 0 and word in _SPEECH_LINKS)
+        reach = 2 if word in _REPORTING else reach - 1
+    return found
 
 
 def _seconds(match: re.Match[str]) -> str:

@@ -3,11 +3,17 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from otoscope.records import JudgementStatus, Verdict
 
-_THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+#: Rules leave an answer of more characters undecided: a loop that goes on for so long is no certain choice.
+MOST_CHARACTERS: Final = 20_000
+TOO_LONG: Final = f"The answer has more than {MOST_CHARACTERS} characters."
+
+#: What colours the text of a terminal; its digits are no numbers.
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +39,15 @@ class Question:
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     target_format: Mapping[str, Any] = field(default_factory=dict)
 
-    def without_thoughts(self) -> "Question":
-        """Return the question with only what the answer says after ``</think>``, if it thinks aloud before."""
-        return replace(self, answer=_THOUGHTS.sub("", self.answer))
+    def as_read(self) -> "Question":
+        """Return the question with the answer that a person reads: after ``</think>``, and without escape sequences."""
+        ends = [match.end() for match in _THOUGHT_END.finditer(self.answer)]
+        return replace(self, answer=_ESCAPE.sub("", self.answer[ends[-1] if ends else 0 :]))
+
+
+def is_too_long(answer: str) -> bool:
+    """Return whether an answer without its thoughts is more than rules read."""
+    return len(answer) > MOST_CHARACTERS
 
 
 def ends_in_thought(answer: str) -> bool:

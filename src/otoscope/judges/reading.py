@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import labels_of
 from otoscope.judges.question import Question
+from otoscope.judges.spans import Bounds, Tally
 from otoscope.judges.wording import (
     BOUNDS,
     CLAUSE_END,
@@ -39,7 +41,11 @@ _SHORT_SENTENCE = 12
 
 _COORDINATORS = frozenset({"and", "or", "/"})
 _SELECTORS = word_set("selectors")
-_NEGATING_PHRASES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("negating_phrases"))
+_NEGATIONS = (
+    *((word,) for word in NEGATORS),
+    *(tuple(phrase.split()) for (phrase,) in phrase_list("negating_phrases")),
+)
+_FIRST_OF_NEGATION = frozenset(words[0] for words in _NEGATIONS)
 _AUXILIARIES = word_set("auxiliaries")
 _REVERSING = word_set("reversing")
 _COMPARING = frozenset({"rather", "than", "instead", "but"})
@@ -82,12 +88,17 @@ class Reading:
         return singulars(tokens(self.question.instruction))
 
     @cached_property
+    def named(self) -> list[tuple[str, int] | None]:
+        """For each token the label that is named from there on, and where that ends."""
+        return [self.labels.at(self.words, at) for at in range(len(self.words))]
+
+    @cached_property
     def mentions(self) -> list[Mention]:
         """Every naming of a label, in order."""
         found: list[Mention] = []
         at = 0
         while at < len(self.words):
-            named = self.labels.at(self.words, at)
+            named = self.named[at]
             if named is None or (at not in self.quoted and self._is_fragile(named[0], at, named[1])):
                 at += 1
                 continue
@@ -114,11 +125,15 @@ class Reading:
         """The labels that are named to be denied."""
         return frozenset(mention.label for mention in self.mentions if mention.negated)
 
+    @cached_property
+    def doubtful_places(self) -> frozenset[int]:
+        """Where the doubtful mentions start."""
+        return frozenset(mention.start for mention in self.mentions if mention.doubtful)
+
     @property
     def joined(self) -> bool:
         """Whether all labels that are not denied stand in one list."""
-        pairs = zip(self.positive, self.positive[1:], strict=False)
-        return all(set(self.words[one.end : two.start]) <= JOINTS for one, two in pairs)
+        return all(set(self.words[one.end : two.start]) <= JOINTS for one, two in pairwise(self.positive))
 
     @property
     def other_words(self) -> list[str]:
@@ -129,21 +144,62 @@ class Reading:
 
     def sentence(self, at: int) -> tuple[int, int]:
         """Return the span of the sentence around a token."""
-        return self._start(at, SENTENCE_END), self._end(at, SENTENCE_END)
+        return self._sentences.start(at), self._sentences.end(at)
 
     def is_question(self, at: int) -> bool:
         """Return whether the sentence around a token asks."""
-        return self.words[self._end(at, SENTENCE_END) :][:1] == ["?"]
+        end = self._sentences.end(at)
+        return self.words[end : end + 1] == ["?"]
 
-    def _start(self, at: int, marks: frozenset[str]) -> int:
-        while at > 0 and self.words[at - 1] not in marks:
-            at -= 1
-        return at
+    @cached_property
+    def _sentences(self) -> Bounds:
+        return Bounds(self.words, SENTENCE_END)
 
-    def _end(self, at: int, marks: frozenset[str]) -> int:
-        while at < len(self.words) and self.words[at] not in marks:
-            at += 1
-        return at
+    @cached_property
+    def _clauses(self) -> Bounds:
+        return Bounds(self.words, CLAUSE_END)
+
+    @cached_property
+    def _content(self) -> Tally:
+        return Tally(self.words, is_word)
+
+    @cached_property
+    def _weighty(self) -> Tally:
+        light = FILLER | NEGATORS | _COMPARING
+        return Tally(self.words, lambda word: is_word(word) and word not in light and singular(word) not in self.asked)
+
+    @cached_property
+    def _no_filler(self) -> Tally:
+        return Tally(self.words, lambda word: word not in FILLER)
+
+    @cached_property
+    def _hedges(self) -> Tally:
+        return Tally(self.words, HEDGES.__contains__)
+
+    @cached_property
+    def _reversals(self) -> Tally:
+        return Tally(self.words, _REVERSING.__contains__)
+
+    @cached_property
+    def _negations(self) -> list[int]:
+        """For each token the number of words of the shortest negation that starts there, or 0."""
+        return [_negation_at(self.words, at) for at in range(len(self.words))]
+
+    @cached_property
+    def _lists_with_or(self) -> list[bool]:
+        """For each token whether the list that goes on there is one of "or" or "nor"."""
+        found = [False]
+        for at in range(len(self.words) - 1, -1, -1):
+            named, word = self.named[at], self.words[at]
+            after = named[1] if named else at + 1
+            goes_on = word in JOINTS or named is not None
+            found.append(word in {"or", "nor"} or (goes_on and found[len(self.words) - after]))
+        return found[::-1]
+
+    @cached_property
+    def _known_units(self) -> list[str]:
+        """The units that labels or instruction speak of."""
+        return [*self.asked.union(*map(str.split, self.labels.names)) & UNITS.keys()]
 
     def _is_label(self, text: str) -> bool:
         words = self.labels.read(text)
@@ -166,39 +222,30 @@ class Reading:
         negated, disputed = self._negated_before(before, start)
         previous = before[-1] if before and set(self.words[before[-1].end : start]) <= JOINTS else None
         if previous and previous.negated and not negated:
-            negated = self._is_in_or_list(previous.end)
+            negated = self._lists_with_or[previous.end]
             disputed = disputed or not negated
-        clause = set(self.words[self._start(start, CLAUSE_END) : self._end(end, CLAUSE_END)])
-        disputed = disputed or self.is_question(start) or self._is_denied_after(end) or bool(_REVERSING & clause)
+        first, last = self._clauses.start(start), self._clauses.end(end)
+        disputed = disputed or self.is_question(start) or self._is_denied_after(end)
+        disputed = disputed or self._reversals.between(first, last) > 0
         doubtful = (
             disputed
-            or bool(HEDGES & clause)
+            or self._hedges.between(first, last) > 0
             or self._is_joined_to_unknown(start, end)
             or (is_number(self.words[start]) and self._is_no_plain_number(start, end))
         )
         return Mention(label, start, end, negated, doubtful, disputed, self._is_selected(start, end))
 
-    def _is_in_or_list(self, at: int) -> bool:
-        """Return whether the list that goes on at a token is one of "or" or "nor"."""
-        while at < len(self.words):
-            named = self.labels.at(self.words, at)
-            if self.words[at] in {"or", "nor"}:
-                return True
-            if named is None and self.words[at] not in JOINTS:
-                return False
-            at = named[1] if named else at + 1
-        return False
-
     def _negated_before(self, before: Sequence[Mention], start: int) -> tuple[bool, bool]:
         """Return whether a negation reaches the mention, and whether that is in doubt."""
-        floor = max(self._start(start, CLAUSE_END), start - _NEGATION_REACH)
+        floor = max(self._clauses.start(start), start - _NEGATION_REACH)
         for at in range(start - 1, floor - 1, -1):
-            rest = self.words[at:start]
-            if rest[0] not in NEGATORS and not any(tuple(rest[: len(each)]) == each for each in _NEGATING_PHRASES):
+            if not 0 < self._negations[at] <= start - at:
                 continue
+            rest = self.words[at:start]
             if rest[1:2] == ["doubt"] or _EMPTY_NEGATION & set(rest[1:2]):
                 return False, rest[1:2] != ["doubt"]
-            crossed = [mention for mention in before if mention.start >= at]
+            near = before[-_NEGATION_REACH:]
+            crossed = [mention for mention in near if mention.start >= at]
             if not crossed:
                 return True, at > floor and self.words[at - 1] in NEGATORS
             if all(set(self.words[mention.end : start]) - JOINTS for mention in crossed):
@@ -209,13 +256,13 @@ class Reading:
         """Return whether a negation follows in the clause that belongs to no later label."""
         if list(filter(is_word, self.words[end : end + 2]))[:1] == ["no"]:
             return True
-        for at in range(end, self._end(end, CLAUSE_END)):
-            if self.labels.at(self.words, at):
+        for at in range(end, self._clauses.end(end)):
+            if self.named[at]:
                 return False
             denied = self.words[at] in {"not", "never"} and self.words[at - 1] in _AUXILIARIES
             if denied or self.words[at] in _REJECTING:
                 later = range(at + 1, min(at + 1 + _NEGATION_REACH, len(self.words)))
-                return not any(self.labels.at(self.words, place) for place in later)
+                return not any(self.named[place] for place in later)
         return False
 
     def _is_joined_to_unknown(self, start: int, end: int) -> bool:
@@ -227,7 +274,7 @@ class Reading:
 
     def _is_inside_label(self, at: int) -> bool:
         starts = range(max(0, at - self.labels.longest), at + 1)
-        return any((named := self.labels.at(self.words, start)) and named[1] > at for start in starts)
+        return any((named := self.named[start]) and named[1] > at for start in starts)
 
     def _is_no_plain_number(self, start: int, end: int) -> bool:
         """Return whether a number is a bound, or has a unit that neither labels nor instruction speak of."""
@@ -236,16 +283,14 @@ class Reading:
         unit = self.words[end] if end < len(self.words) else ""
         if unit not in UNITS or UNITS[unit][0] in {"level", "note"}:
             return False
-        known = self.asked.union(*map(str.split, self.labels.names)) & UNITS.keys()
-        return all(UNITS[word][0] != UNITS[unit][0] for word in known)
+        return all(UNITS[word][0] != UNITS[unit][0] for word in self._known_units)
 
     def _is_selected(self, start: int, end: int) -> bool:
         first, last = self.sentence(start)
-        rest = list(filter(is_word, self.words[first:start] + self.words[end:last]))
-        light = FILLER | NEGATORS | _COMPARING
-        if len(rest) <= _SHORT_REST or all(word in light or singular(word) in self.asked for word in rest):
+        short = self._content.between(first, start) + self._content.between(end, last) <= _SHORT_REST
+        if short or not self._weighty.between(first, start) + self._weighty.between(end, last):
             return True
-        if FILLER.issuperset(self.words[first:start]) and (end == last or self.words[end] in CLAUSE_END):
+        if not self._no_filler.between(first, start) and (end == last or self.words[end] in CLAUSE_END):
             return True
         return bool(_SELECTORS & set(self.words[max(first, start - _SELECTOR_REACH) : start]))
 
@@ -263,6 +308,12 @@ def sentences(words: Sequence[str]) -> Iterator[list[str]]:
         if any(map(is_word, sentence)):
             yield sentence
         sentence = []
+
+
+def _negation_at(words: Sequence[str], at: int) -> int:
+    if words[at] not in _FIRST_OF_NEGATION:
+        return 0
+    return min((len(each) for each in _NEGATIONS if tuple(words[at : at + len(each)]) == each), default=0)
 
 
 def _double_quotes(text: str) -> str:

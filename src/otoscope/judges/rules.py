@@ -7,7 +7,7 @@ from typing import Final
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
 from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
-from otoscope.judges.question import Question, Ruling, ends_in_thought
+from otoscope.judges.question import TOO_LONG, Question, Ruling, ends_in_thought, is_too_long
 from otoscope.judges.reading import Reading
 from otoscope.judges.wording import FILLER, is_number, is_refusal, is_word, phrase_list, singular, tokens, word_set
 
@@ -19,7 +19,7 @@ _ORDINALS: Final = word_set("ordinals")
 _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_cues"))
 _LETTER = re.compile(
     r"""^\W*\(?([A-H])\)?\s*(?:$|[).:,\]-]\s*|\n) | \(([A-Ha-h])\) | ^\W*([a-h])(?:\)|\W*$) |
-    \b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)(?:\s+is)?\s*:?\s*\(?([A-H])\)?(?=[\s).:,]*$|[).:,]|\s*\n|\s+because)""",
+    \b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)(?:\s+is)?\s*(?::\s*)?\(?([A-H])\)?(?=[\s).:,]*$|[).:,]|\s*\n|\s+because)""",
     re.VERBOSE,
 )
 
@@ -30,13 +30,17 @@ def decide(question: Question) -> Ruling:
     Returns:
         A ruling with status ``ok`` and a verdict, or with status ``undecided``. An empty answer does not match.
     """
-    question = question.without_thoughts()
+    question = question.as_read()
     if not question.target.strip():
         return _undecided("The target is empty.")
-    if not any(map(is_word, tokens(question.answer))) and question.answer.strip() != question.target.strip():
+    if not question.answer.strip():
         return _no("The answer is empty.")
     if ends_in_thought(question.answer):
         return _undecided("The answer ends within a thought.")
+    if is_too_long(question.answer):
+        return _undecided(TOO_LONG)
+    if not any(map(is_word, tokens(question.answer))) and question.answer.strip() != question.target.strip():
+        return _no("The answer is empty.")
     reading = Reading(question)
     for rule in _RULES:
         ruling = rule(reading)
@@ -158,7 +162,7 @@ def _counted(reading: Reading, numbers: Sequence[int]) -> Ruling | None:
     last = numbers[-1]
     if words[last - 1] in {"is", "=", "equals"} and not any(map(is_word, words[last + 1 :])):
         counting = {last}
-    chosen = {named[0] for at in counting if (named := reading.labels.at(words, at))}
+    chosen = {named[0] for at in counting if (named := reading.named[at])}
     doubtful = any(mention.doubtful or mention.negated for mention in reading.mentions if mention.start in counting)
     if len(chosen) == 1 and not doubtful and not any("~" in words[at - 1 : at + 2] for at in counting):
         return _choice(reading, chosen, "counts")
@@ -172,14 +176,16 @@ def _counts_other_things(reading: Reading, at: int) -> bool:
     after = "".join(reading.words[at + 1 : at + 2])
     if after and is_word(after) and after not in UNITS and after not in FILLER:
         return singular(after) not in reading.asked
-    return reading.labels.closed and any(mention.doubtful for mention in reading.mentions if mention.start == at)
+    return reading.labels.closed and at in reading.doubtful_places
 
 
 def _concluded(reading: Reading) -> Ruling | None:
     """Judge by what follows the last word that announces the answer, where more than one label is named."""
+    if len(reading.chosen) <= 1:
+        return None
     words = reading.words
     cues = [at for at in range(len(words)) if any(tuple(words[at : at + len(cue)]) == cue for cue in _ANSWER_CUES)]
-    if len(reading.chosen) <= 1 or not cues:
+    if not cues:
         return None
     after = [mention for mention in reading.mentions if mention.start > cues[-1]]
     labels = {mention.label for mention in after if not mention.negated}

@@ -29,7 +29,8 @@ def canonical_structure(value: Any, form: Form) -> str | None:
             fits = isinstance(value, list | tuple) and all(
                 isinstance(item, str) if form.texts else is_real(item) for item in value
             )
-    return json.dumps(value, ensure_ascii=False) if fits else None
+    # Half of a surrogate pair stays escaped: JSON can spell it and UTF-8 cannot.
+    return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode() if fits else None
 
 
 def written_structures(text: str, form: Form) -> list[Any]:

@@ -5,6 +5,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -130,6 +131,7 @@ _SPEECH_QUOTE = re.compile(
 )
 
 
+@lru_cache(maxsize=64)
 def normal(text: str) -> str:
     """Return the text in one case and one spelling of quotes, dashes, negations and accidentals."""
     text = straight(unicodedata.normalize("NFC", text)).translate(_DASHES).translate(_MARKS).casefold()
@@ -145,14 +147,20 @@ def straight(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """Return the words, numbers and marks of a text in normal form; ``~`` is a dash or "to" between numbers."""
+    return list(_tokens(text))
+
+
+@lru_cache(maxsize=64)
+def _tokens(text: str) -> tuple[str, ...]:
     found = [token for match in _TOKEN.finditer(normal(text)) if (token := _token(match))]
     words = _add_halves(_join_number_words(found))
     for at in range(1, len(words) - 1):
         if words[at] == "to" and is_number(words[at - 1]) and is_number(words[at + 1]):
             words[at] = "~"
-    return words
+    return tuple(words)
 
 
+@lru_cache(maxsize=8192)
 def is_number(token: str) -> bool:
     """Return whether a token is a number in figures."""
     return _NUMBER.fullmatch(token) is not None
@@ -169,6 +177,7 @@ def plain_number(value: Decimal) -> str:
     return "0" if text == "-0" else text
 
 
+@lru_cache(maxsize=8192)
 def singular(word: str) -> str:
     """Return a word without a plural s; crude, and the same for labels and answers."""
     return re.sub(r"(?<=\w{3})(?:(?<=ch|sh)es|(?<![sui])s)$", "", re.sub(r"(?<=\w{2})ies$", "y", word))
@@ -179,6 +188,7 @@ def singulars(words: Sequence[str]) -> frozenset[str]:
     return frozenset(map(singular, words))
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a word without a plural s, -ing and -ed; crude, and the same for instructions and answers."""
     return re.sub(r"(?<=\w{3})(?:ing|ed)$", "", singular(word))

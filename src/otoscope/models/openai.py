@@ -105,7 +105,8 @@ class _Server:
         self.concurrency = read_count(model, options, "concurrency", CONCURRENCY)
         self._client = self._connect(options)
         weakref.finalize(self, self._client.close)
-        self.settings = {"server": str(self._client.base_url), "max_tokens": self._max_tokens, "temperature": 0}
+        server = self._client.base_url.copy_with(userinfo=b"")  # a password has no place in a log
+        self.settings = {"server": str(server), "max_tokens": self._max_tokens, "temperature": 0}
 
     def complete(self, messages: Any) -> Reply:
         """Return the model's answer to ``messages``.

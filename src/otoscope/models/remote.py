@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otoscope.errors import ModelCallError, UsageError
+from otoscope.text import clean_text
+
+__all__ = ["check_options", "clean_text", "read_count", "read_object", "read_seconds"]
 
 
 def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) -> None:
@@ -62,8 +65,3 @@ def read_object(text: str | bytes, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelCallError(f"{what} is not a JSON object: {text[:200]!r}")
     return value
-
-
-def clean_text(text: str) -> str:
-    """Return ``text`` with each half of a broken surrogate pair, which JSON can spell and UTF-8 cannot, as U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

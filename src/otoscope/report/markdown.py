@@ -1,9 +1,10 @@
 """``report.md``: what a run measured, by which means, and what is missing."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from otoscope.report.tables import HEADINGS, cells, number
+from otoscope.report.tables import HEADINGS, cells, number, printable
 
 if TYPE_CHECKING:
     from otoscope.runner.local import RunResult
@@ -24,11 +25,11 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
     """Return the report of a run as Markdown."""
     content = result.to_json()
     lines = [
-        f"# {result.model}",
+        f"# {plain(result.model)}",
         "",
-        f"Started {header['started']} with `{header['command']}`, otoscope {content['otoscope']}.",
-        f"Judge: {result.judge or 'none needed'}.",
-        *table(HEADINGS, [cells(score) for score in result.scores]),
+        f"Started {header['started']} with {code(header['command'])}, otoscope {content['otoscope']}.",
+        f"Judge: {plain(result.judge) or 'none needed'}.",
+        *table(HEADINGS, [tuple(map(plain, cells(score))) for score in result.scores]),
         NOTE,
         *section("By kind"),
         *table(
@@ -38,18 +39,18 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
         *_instructions(content["instructions"]),
         *section("Judged by"),
         *(
-            [f"- {judge}: {count}" for judge, count in sorted(content["judged_by"].items())]
+            [f"- {plain(judge)}: {count}" for judge, count in sorted(content["judged_by"].items())]
             or ["No answer was judged."]
         ),
         *section("Missing"),
         *(
-            [f"- {row.outcome}: {row.task} {row.sample}: {row.reason}" for row in result.missing]
+            [f"- {row.outcome}: {plain(f'{row.task} {row.sample}: {row.reason}')}" for row in result.missing]
             or ["Nothing is missing."]
         ),
         *section("Signatures"),
-        *[f"- {score.task}: `{score.signature}`" for score in result.scores],
+        *[f"- {plain(score.task)}: {code(score.signature)}" for score in result.scores],
         *section("Settings"),
-        *[f"- {name}: `{value}`" for name, value in sorted(_settings(header).items())],
+        *[f"- {plain(name)}: {code(str(value))}" for name, value in sorted(_settings(header).items())],
         "",
     ]
     return "\n".join(lines)
@@ -59,7 +60,8 @@ def _instructions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return how far the wording of the instruction moves each task, if any task says so."""
     headings = ("task", "metric", "instructions", "least", "greatest")
     lines = [
-        (row["task"], row["metric"], str(row["instructions"]), number(row["low"]), number(row["high"])) for row in rows
+        (plain(row["task"]), row["metric"], str(row["instructions"]), number(row["low"]), number(row["high"]))
+        for row in rows
     ]
     return [*section("By instruction"), *table(headings, lines)] if rows else []
 
@@ -67,6 +69,25 @@ def _instructions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
     names = ("limit", "seed", "long", "batch", "python", "platform")
     return {**{name: header[name] for name in names}, **header["model"]["settings"], **header["versions"]}
+
+
+_MARKS = re.compile(
+    r"[`*\[\]<~]|(?<!\w)_|_(?!\w)|(?<!\S)#|&(?=#?\w+;)"
+    r"|\\(?=[!-/:-@\[-`{-~]|$)"  # any other backslash stands for itself
+)
+
+
+def plain(text: str) -> str:
+    """Return Markdown that shows ``text`` on one line, whatever marks are in it."""
+    return _MARKS.sub(r"\\\g<0>", printable(text))
+
+
+def code(text: str) -> str:
+    """Return ``text`` as a code span on one line, in more backticks than it holds in a row."""
+    shown = printable(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    room = " " if len(fence) > 1 or not shown else ""
+    return f"{fence}{room}{shown}{room}{fence}"
 
 
 def section(title: str) -> list[str]:
@@ -80,4 +101,4 @@ def table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[st
 
 
 def _line(row: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cell.replace('|', '¦') for cell in row)} |"
+    return f"| {' | '.join(printable(cell).replace('|', '¦') for cell in row)} |"

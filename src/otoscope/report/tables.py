@@ -1,4 +1,6 @@
-"""The cells of the score table, the same on the terminal and in the report."""
+"""The cells of the score table, the same on the terminal and in the report, and how foreign text is shown in both."""
+
+import unicodedata
 
 from otoscope.records import Score
 
@@ -25,7 +27,7 @@ def cells(score: Score) -> tuple[str, ...]:
     scored = score.n - sum(counts.get(outcome, 0) for outcome in ("abstained", "unsupported"))
     failed = sum(counts.get(outcome, 0) for outcome in ("error", "unparsed", "missing"))
     return (
-        score.task,
+        printable(score.task),
         f"{score.metric} {ARROWS[score.better]}",
         number(score.value),
         f"{number(score.low)} to {number(score.high)}" if score.low is not None else "undefined",
@@ -37,6 +39,36 @@ def cells(score: Score) -> tuple[str, ...]:
         str(failed or ""),
         f"{score.seconds:.1f}",
     )
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with what a terminal would obey, or what would end the line, as an escape that can be seen.
+
+    Names, ids and reasons come from files and servers: a line break, ESC or a change of direction in them must not
+    pass for output of this program.
+    """
+    return "".join(
+        mark if mark.isprintable() or mark in _JOINERS or unicodedata.category(mark) == "Zs" else _escape(mark)
+        for mark in text
+    )
+
+
+_JOINERS = "\u200c\u200d"
+"""Persian, Hindi and emoji are not spelled right without them."""
+
+
+def _escape(mark: str) -> str:
+    return mark.encode("unicode_escape").decode("ascii")
+
+
+def for_terminal(text: str, encoding: str) -> str:
+    """Return ``printable(text)`` as ``encoding`` can spell it: arrows as ^ and v, the rest of what it lacks escaped."""
+    shown = printable(text)
+    try:
+        shown.encode(encoding)
+    except UnicodeEncodeError:
+        shown = shown.replace("↑", "^").replace("↓", "v").encode(encoding, "backslashreplace").decode(encoding)
+    return shown
 
 
 def number(value: float | None) -> str:

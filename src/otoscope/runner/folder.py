@@ -1,5 +1,6 @@
 """The files of one run folder: what was asked, what came back, and how."""
 
+import io
 import json
 import platform
 import time
@@ -135,7 +136,7 @@ def read_header(path: Path) -> dict[str, Any]:
         RunError: the folder is not a run.
     """
     file = existing_run(path) / "header.jsonl"
-    lines = [line for line in file.read_text("utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    lines = [line for line in io.StringIO(file.read_text("utf-8")) if line.endswith("\n")]
     if not lines:
         raise RunError(f"{file}: no header; the run ended before it began, start it again")
     return dict(_parse(file, lines[-1]))
