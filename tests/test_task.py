@@ -148,6 +148,8 @@ def test_unknown_name_offers_the_nearest() -> None:
         select_tasks(["superb-asr-librispeech-test-clean"])
     with pytest.raises(UnknownNameError, match="did you mean starter"):
         select_tasks(["startre"])
+    with pytest.raises(UnknownNameError, match="did you mean starter/pitch"):
+        select_tasks(["pich"])
     with pytest.raises(UnknownNameError, match="genre-classification"):
         select_tasks(["genre"])
     with pytest.raises(UnknownNameError, match="catalogue, core, hear, marble, starter, superb"):

@@ -385,10 +385,12 @@ def _select(name: str) -> Iterable[Task]:
 def _near(name: str, ids: Sequence[str]) -> Sequence[str]:
     """Return what a name that stands for nothing may have meant; every suite if it is like no name."""
     suites = [*SUITES, "catalogue", *CORE_SETS, "core"]
+    tails = {known.rpartition("/")[2]: known for known in ids}
     word = _slug(name)
     return (
         difflib.get_close_matches(name, [*suites, *ids], cutoff=0.6)
         or [known for known in ids if word and word in known]
+        or [tails[tail] for tail in difflib.get_close_matches(name, tails, cutoff=0.6)]
         or difflib.get_close_matches(name, [*ids, *taxonomy()], cutoff=0.5)
         or suites
     )

@@ -299,5 +299,5 @@ def _scalars(meta: Mapping[str, Any]) -> dict[str, str | float | bool]:
     return {
         name: value
         for name, value in meta.items()
-        if isinstance(value, (str, bool)) or (isinstance(value, (int, float)) and math.isfinite(value))
+        if isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
     }
