@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otoscope import audio as module
@@ -218,12 +218,12 @@ def test_a_whole_file_of_any_container_has_the_digest_of_the_wav(container: str)
 
 @pytest.mark.parametrize("container", ["WAV", "FLAC", "MP3", "OGG", "AIFF"])
 def test_reading_in_blocks_changes_no_sample(container: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = encode(container, frames=np.tile(NOISE, 10))
+    data = encode(container)
     whole = read_audio(data)
-    monkeypatch.setattr(module, "_BLOCK_VALUES", 5000)
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 500)
     assert read_audio(data).digest == whole.digest
-    monkeypatch.setattr(module, "MOST_VALUES", 40_000)
-    with pytest.raises(TooLongAudioError, match=r"clip-7: more than 40,000 samples"):
+    monkeypatch.setattr(module, "MOST_VALUES", 4_000)
+    with pytest.raises(TooLongAudioError, match=r"clip-7: more than 4,000 samples"):
         read_audio(data, "clip-7")
 
 
@@ -294,6 +294,7 @@ def test_chunks_are_the_clip_in_order(tenths: int, longest: int) -> None:
     assert all(len(piece) <= longest * 100 for piece in pieces)
 
 
+@settings(deadline=None)  # ffmpeg is started where libsndfile gives up
 @given(st.binary(max_size=200))
 def test_random_bytes_give_audio_or_a_named_error(data: bytes) -> None:
     try:

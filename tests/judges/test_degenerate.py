@@ -1,6 +1,7 @@
 """Answers that no person would write: loops, megabytes, and characters that are no text."""
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given
@@ -11,12 +12,12 @@ from otoscope.judges.form import Form
 from otoscope.judges.judge import load_judge
 from otoscope.judges.quantities import read_words
 from otoscope.judges.question import MOST_CHARACTERS
+from otoscope.judges.wording import tokens
 
 CHOICE = Question("Which letter is it?", "a", "", ("a", "b", "c"))
 EMOTION = Question("Which emotion? Choose from happy, sad, angry, or neutral.", "happy", "")
 COUNT = Question("How many speakers?", "2", "")
 WORDS = Question("How many words are spoken?", "1", "")
-SPAN = Question("When does the speech start and end, in seconds?", "[[1, 2]]", "")
 
 STRANGE = (
     "\ud800",
@@ -36,52 +37,55 @@ def answered(question: Question, answer: str) -> Question:
     return Question(question.instruction, question.target, answer, question.options)
 
 
-def loop(unit: str, length: int = MOST_CHARACTERS) -> str:
+def loop(unit: str, length: int) -> str:
     return (unit * (length // len(unit) + 1))[:length]
 
 
+def loops(unit: str) -> list[str]:
+    """Return loops of whole units: a short one, and the longest two that rules read."""
+    most = MOST_CHARACTERS // len(unit)
+    return [unit * min(40, most), unit * (most - 1), unit * most]
+
+
 @pytest.mark.parametrize(
     ("question", "unit", "expected"),
     [
-        (CHOICE, "a ", "yes"),
-        (CHOICE, "b ", "no"),
-        (CHOICE, "a, b, ", "no"),
-        (CHOICE, "a and not a ", None),
-        (CHOICE, "not a, ", "no"),
+        (CHOICE, "a ", None),
+        (CHOICE, "a. ", "yes"),
+        (CHOICE, "(b) ", "no"),
+        (CHOICE, "a, b, ", None),
+        (CHOICE, "not a, ", None),
         (CHOICE, "not a. ", "no"),
+        (EMOTION, "happy. ", "yes"),
         (EMOTION, "sad ", "no"),
         (EMOTION, "sad, angry, ", "no"),
-        (EMOTION, "not happy, sad, ", "no"),
+        (EMOTION, "not happy, sad, ", None),
         (EMOTION, "the answer ", None),
         (EMOTION, f"answer{' ' * 9_000}", None),
-        (EMOTION, "say 'happy' ", None),
-        (COUNT, "3 ", "no"),
+        (COUNT, "2. ", "yes"),
+        (COUNT, "3 ", None),
         (COUNT, "2 3 ", None),
     ],
 )
-def test_a_loop_up_to_the_limit_is_judged(question: Question, unit: str, expected: str | None) -> None:
-    assert {decide(answered(question, loop(unit, MOST_CHARACTERS - spare))).verdict for spare in range(20)} == {
-        expected
-    }
+def test_a_loop_up_to_the_limit_is_judged_as_a_short_one(question: Question, unit: str, expected: str | None) -> None:
+    assert [decide(answered(question, answer)).verdict for answer in loops(unit)] == [expected] * 3
 
 
 @pytest.mark.parametrize(
-    ("question", "unit", "expected"),
+    ("unit", "expected"),
     [
-        (WORDS, "1 ", "1"),
-        (WORDS, "one ", "1"),
-        (WORDS, "not words. ", "0"),
-        (WORDS, "not words often. ", None),
-        (WORDS, "no no ", None),
-        (WORDS, "he says that 1 ", None),
-        (WORDS, "1:", "1"),
-        (WORDS, "1 2 ", None),
-        (SPAN, "1 2 ", None),
-        (SPAN, "\n", None),
+        ("1 ", "1"),
+        ("one ", "1"),
+        ("1:", "1"),
+        ("1 2 ", None),
+        ("not words. ", "0"),
+        ("not words often. ", None),
+        ("no no ", None),
+        ("he says that 1 ", None),
     ],
 )
-def test_a_loop_up_to_the_limit_is_read(question: Question, unit: str, expected: str | None) -> None:
-    assert {extract(answered(question, loop(unit, MOST_CHARACTERS - spare))).value for spare in range(20)} == {expected}
+def test_a_loop_up_to_the_limit_is_read_as_a_short_one(unit: str, expected: str | None) -> None:
+    assert [extract(answered(WORDS, answer)).value for answer in loops(unit)] == [expected] * 3
 
 
 @pytest.mark.parametrize("length", [MOST_CHARACTERS + 1, 1_000_000])
@@ -104,13 +108,13 @@ def test_blanks_beyond_the_limit_are_an_empty_answer(blank: str) -> None:
     assert extract(answered(WORDS, loop(blank, 1_000_000))).status == "na"
 
 
-@pytest.mark.parametrize(("one", "two"), list(itertools.product(STRANGE, repeat=2)))
+@pytest.mark.parametrize(("one", "two"), list(itertools.permutations(STRANGE, 2)))
 def test_strange_characters_get_a_ruling(one: str, two: str) -> None:
     rules = load_judge("rules")
     for question in (Question(one, f"x{two}", one), Question("How many?", f"1{one}", two), Question(one, '["x"]', two)):
         said = [rules.ask(question, "classification", "1"), rules.ask(question, "regression", "1")]
         assert {judgement.status for judgement in said} <= {"ok", "na", "undecided"}
-        assert all((judgement.value or "").encode() is not None for judgement in said)
+        assert not any(re.search("[\ud800-\udfff]", judgement.value or "") for judgement in said)
 
 
 def test_half_of_a_surrogate_pair_in_a_value_stays_escaped() -> None:
@@ -124,7 +128,5 @@ def test_the_colours_of_a_terminal_are_not_read() -> None:
 
 @given(st.text("- \n•x1", max_size=30))
 def test_bullets_and_the_blank_lines_before_them_are_left_out(text: str) -> None:
-    import re
-
     plain = re.sub(r"^\s*[-*•]\s+", "", text, flags=re.MULTILINE)
-    assert read_words(text, Form("number")) == read_words(re.sub(r"^(?=[-*•])", "", plain), Form("number"))
+    assert read_words(text, Form("number")) == tokens(plain)

@@ -23,7 +23,7 @@ from otoscope.judges.quantities import (
     read_words,
     without_scale,
 )
-from otoscope.judges.question import TOO_LONG, Question, Ruling, ends_in_thought, is_too_long
+from otoscope.judges.question import Question, Ruling, why_unread
 from otoscope.judges.structures import canonical_structure, stated_intervals, stated_list, written_structures
 from otoscope.judges.wording import (
     CLAUSE_END,
@@ -154,14 +154,13 @@ def extract(question: Question) -> Ruling:
         holds no single value, or ``undecided``. A value outside the declared range is a value all the same.
     """
     answer = _Answer(question.as_read(), form_of(question))
-    if ends_in_thought(answer.question.answer):
-        return _undecided("The answer ends within a thought.")
+    unread = why_unread(answer.question.answer)
+    if unread:
+        return _undecided(unread)
     if answer.form.kind is None:
         return _undecided("The form of the target is not known.")
     if not answer.question.answer.strip():
         return _na("The answer is empty.")
-    if is_too_long(answer.question.answer):
-        return _undecided(TOO_LONG)
     for rule in (*_FIRST_RULES, *_RULES[answer.form.kind]):
         ruling = rule(answer)
         if ruling is not None:

@@ -20,7 +20,7 @@ _REMINDERS: Final = {
 
 _BRACKETS: Final = r"[\s*_`~<>()\[\]{}\"'\u2018-\u201d]"
 _VERDICT = re.compile(
-    rf"\bresults?\b(?:{_BRACKETS}*[:=*_<>\-\u2013\u2014]+{_BRACKETS}*|\s+is:?\s+)(?P<word>\w+)(?=(?P<rest>[^\n]*))",
+    rf"\bresults?\b(?:{_BRACKETS}{{0,9}}[:=*_<>\-\u2013\u2014]{{1,9}}{_BRACKETS}{{0,9}}|\s+is:?\s+)(?P<word>\w+)(?=(?P<rest>[^\n]*))",
     re.IGNORECASE,
 )
 _BARE_VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)

@@ -9,7 +9,6 @@ from otoscope.records import JudgementStatus, Verdict
 
 #: Rules leave an answer of more characters undecided: a loop that goes on for so long is no certain choice.
 MOST_CHARACTERS: Final = 20_000
-TOO_LONG: Final = f"The answer has more than {MOST_CHARACTERS} characters."
 
 #: What colours the text of a terminal; its digits are no numbers.
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -45,14 +44,12 @@ class Question:
         return replace(self, answer=_ESCAPE.sub("", self.answer[ends[-1] if ends else 0 :]))
 
 
-def is_too_long(answer: str) -> bool:
-    """Return whether an answer without its thoughts is more than rules read."""
-    return len(answer) > MOST_CHARACTERS
-
-
-def ends_in_thought(answer: str) -> bool:
-    """Return whether an answer without its finished thoughts was cut off within one, before it answered."""
-    return "<think" in answer.casefold()
+def why_unread(answer: str) -> str:
+    """Return why rules do not read an answer without its finished thoughts, or ""; blanks are an empty answer."""
+    if "<think" in answer.casefold():
+        return "The answer ends within a thought."
+    too_long = len(answer) > MOST_CHARACTERS and not answer.isspace()
+    return f"The answer has more than {MOST_CHARACTERS} characters." if too_long else ""
 
 
 @dataclass(frozen=True, slots=True)

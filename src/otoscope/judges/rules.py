@@ -7,7 +7,7 @@ from typing import Final
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
 from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
-from otoscope.judges.question import TOO_LONG, Question, Ruling, ends_in_thought, is_too_long
+from otoscope.judges.question import Question, Ruling, why_unread
 from otoscope.judges.reading import Reading
 from otoscope.judges.wording import FILLER, is_number, is_refusal, is_word, phrase_list, singular, tokens, word_set
 
@@ -35,10 +35,9 @@ def decide(question: Question) -> Ruling:
         return _undecided("The target is empty.")
     if not question.answer.strip():
         return _no("The answer is empty.")
-    if ends_in_thought(question.answer):
-        return _undecided("The answer ends within a thought.")
-    if is_too_long(question.answer):
-        return _undecided(TOO_LONG)
+    unread = why_unread(question.answer)
+    if unread:
+        return _undecided(unread)
     if not any(map(is_word, tokens(question.answer))) and question.answer.strip() != question.target.strip():
         return _no("The answer is empty.")
     reading = Reading(question)
