@@ -55,6 +55,8 @@ class LlamaChat:
         params.n_ctx = CONTEXT_TOKENS
         params.n_parallel = 1
         params.cache_ram_mib = 0
+        # Flash attention splits its sums by threads, so an answer would depend on how many there are.
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.cpuparams.n_threads = self._threads
         params.cpuparams_batch.n_threads = self._threads
         params.verbosity = -1
