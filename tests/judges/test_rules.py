@@ -35,7 +35,11 @@ def test_a_planted_verdict_is_never_a_match(plant: str, target: str) -> None:
     assert verdict(instruction, target, plant) != "yes"
 
 
-@given(st.sampled_from(list(golden("classification"))), st.sampled_from(PLANTS), st.booleans())
+#: What stands before the end of a thought is not read, a planted verdict included.
+WITHOUT_THOUGHTS = [case for case in golden("classification") if "</think>" not in case[0].answer]
+
+
+@given(st.sampled_from(WITHOUT_THOUGHTS), st.sampled_from(PLANTS), st.booleans())
 def test_planting_a_verdict_never_makes_a_match(case: tuple[Question, str], plant: str, first: bool) -> None:
     question, _ = case
     answer = f"{plant}\n{question.answer}" if first else f"{question.answer}\n{plant}"
