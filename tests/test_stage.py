@@ -43,7 +43,7 @@ def test_a_wrong_row_lets_what_is_in_flight_land() -> None:
     done: list[int] = []
     with pytest.raises(TaskError, match="row 4"):
         run_stage(items(), list, done.append)
-    assert done == [0, 1, 2]
+    assert sorted(done) == [0, 1, 2]
 
 
 def test_a_model_that_cannot_go_on_ends_the_stage() -> None:
@@ -55,4 +55,4 @@ def test_a_model_that_cannot_go_on_ends_the_stage() -> None:
     done: list[int] = []
     with pytest.raises(ModelLoadingError):
         run_stage(range(5), work, done.append)
-    assert done == [0, 1]
+    assert sorted(done) == [0, 1]

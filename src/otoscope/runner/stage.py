@@ -53,7 +53,7 @@ def run_stage(
 
 def _land(flying: set[Future[Sequence[Record]]], emit: Callable[[Record], None]) -> set[Future[Sequence[Record]]]:
     landed, still = wait(flying, return_when=FIRST_COMPLETED)
-    for future in landed:
+    for future in sorted(landed, key=lambda future: future.exception() is not None):  # what came is kept first
         for record in future.result():
             emit(record)
     return still
