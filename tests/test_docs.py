@@ -1,6 +1,5 @@
 """What the documentation shows is what happens."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -43,14 +42,11 @@ def test_your_own_data_in_five_minutes(tmp_path: Path) -> None:
     assert "undecodable: bell.wav" in broken.stdout
 
 
-def test_the_command_page_is_what_the_commands_say() -> None:
-    path = ROOT / "scripts" / "write_cli_docs.py"
-    spec = importlib.util.spec_from_file_location("write_cli_docs", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "cli.md").read_text("utf-8") == module.render(), "run: make docs"
+def test_the_command_page_is_what_the_commands_say(tmp_path: Path) -> None:
+    # In a process of its own: click keeps what a command run earlier in this one has set.
+    command = [sys.executable, str(ROOT / "scripts" / "write_cli_docs.py"), str(tmp_path / "cli.md")]
+    subprocess.run(command, check=True)
+    assert (ROOT / "docs" / "cli.md").read_text("utf-8") == (tmp_path / "cli.md").read_text("utf-8"), "run: make docs"
 
 
 @pytest.mark.parametrize(
