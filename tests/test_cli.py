@@ -121,7 +121,7 @@ def test_an_interrupted_run_exits_with_130_and_can_be_continued(make_task: MakeT
     arguments = ["run", str(task), "--model", model, "--judge", "rules", "-o", str(tmp_path / "run")]
     log = tmp_path / "run" / "predictions.jsonl"
     with subprocess.Popen([sys.executable, "-m", "otoscope", *arguments], stderr=subprocess.PIPE) as process:
-        while not log.exists() and process.poll() is None:
+        while not (log.exists() and log.stat().st_size) and process.poll() is None:
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGINT)
         _, stderr = process.communicate()
