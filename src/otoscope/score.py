@@ -230,15 +230,6 @@ class TaskScorer:
             return None
         return Spread(self._task.id, metric.name, len(values), min(values), max(values))
 
-        metric, rows = self._reader.metrics[0], self._rows(0)
-        instructions = np.asarray(self._instructions)
-        names, counts = np.unique(instructions, return_counts=True)
-        found = [metric.value(rows[instructions == name]) for name in names[counts >= _SEVERAL]]
-        values = [value for value in found if value is not None]
-        if len(values) < 2:  # noqa: PLR2004 - one value has no spread
-            return None
-        return Spread(self._task.id, metric.name, len(values), min(values), max(values))
-
     def _score(self, index: int) -> Score:
 
         metric, rows = self._reader.metrics[index], self._rows(index)
