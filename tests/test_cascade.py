@@ -12,7 +12,7 @@ import pytest
 
 from otoscope.audio import read_audio, resample
 from otoscope.models.llama import LlamaChat
-from otoscope.models.whisper import Whisper
+from otoscope.models.whisper import Whisper, most_tokens, without_loops
 from otoscope.task import PACKAGE, select_tasks
 from otoscope.weights import fetch
 
@@ -83,6 +83,17 @@ def test_an_answer_does_not_depend_on_the_question_before() -> None:
     backwards = [chat.chat(system, question) for question in reversed(questions)]
     assert first == backwards[::-1]
     assert len(set(first)) == len(questions)
+
+
+def test_a_loop_of_the_decoder_is_said_once() -> None:
+    assert without_loops("B" + "E" * 800) == "BE"
+    assert without_loops("I am, " + "you know, " * 12 + "here") == "I am, you know, here"
+    assert without_loops("no, no, no, no") == "no, no, no, no"
+
+
+def test_a_short_window_has_room_for_fast_speech_and_not_for_a_loop() -> None:
+    assert most_tokens(16_000) == 46
+    assert most_tokens(30 * 16_000) == 224
 
 
 @pytest.mark.usefixtures("weights")

@@ -16,7 +16,7 @@ from otoscope.gate.evidence import peak_level
 from otoscope.gate.signal import Heard, Scores
 from otoscope.gate.vad import require
 from otoscope.models.local import find_folder, local_threads
-from otoscope.models.whisper import FILES, MAX_LENGTH, RATE, WINDOW_SECONDS, log_mel
+from otoscope.models.whisper import FILES, MOST_TOKENS, RATE, WINDOW_SECONDS, log_mel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,7 @@ class Conventions:
     suppression: Suppression = "model"
     precision: str = "int8"
     language: str = "detect"
-    max_tokens: int = MAX_LENGTH // 2
+    max_tokens: int = MOST_TOKENS
     pooling: Pooling = "max"
     window: Window = "whole"
 

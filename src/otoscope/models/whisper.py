@@ -2,6 +2,8 @@
 
 import functools
 import importlib.util
+import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +19,14 @@ if TYPE_CHECKING:
 
 RATE = 16_000
 WINDOW_SECONDS = 30
-MAX_LENGTH = 448
-"""CTranslate2 gives half of it to the answer: 224 tokens, as OpenAI's code."""
+MOST_TOKENS = 224
+"""Most tokens of one window, as in OpenAI's code."""
+TOKENS_PER_SECOND = 30
+"""More than any speech has, in any script; a decoder that goes on beyond repeats itself."""
+MARGIN_TOKENS = 16
+DECODING = f"greedy, {TOKENS_PER_SECOND} tokens/s, loops cut"
 FILES = ("model.bin", "config.json", "tokenizer.json")
+_LOOP = re.compile(r"(.{1,40}?)\1{9,}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ class Whisper:
         self._folder, revision = find_folder(spec, FILES)
         self._threads = threads or local_threads()
         self.id = spec
-        self.settings: Mapping[str, Any] = {"asr": spec, "revision": revision, "compute": "int8", "decoding": "greedy"}
+        self.settings: Mapping[str, Any] = {"asr": spec, "revision": revision, "compute": "int8", "decoding": DECODING}
 
     @functools.cached_property
     def _model(self) -> Any:
@@ -96,8 +103,19 @@ class Whisper:
             language = token.strip("<|>")
         prompt.append("<|notimestamps|>")
         ids = [self._tokenizer.token_to_id(token) for token in prompt]
-        result = self._model.generate(encoded, [ids], beam_size=1, max_length=MAX_LENGTH)[0]
-        return Transcript(self._tokenizer.decode(result.sequences_ids[0]).strip(), language)
+        length = 2 * most_tokens(len(samples))  # CTranslate2 gives half of it to the answer
+        result = self._model.generate(encoded, [ids], beam_size=1, max_length=length)[0]
+        return Transcript(without_loops(self._tokenizer.decode(result.sequences_ids[0]).strip()), language)
+
+
+def most_tokens(samples: int) -> int:
+    """Return how many tokens the transcript of so many samples at 16 kHz may have."""
+    return min(MOST_TOKENS, math.ceil(TOKENS_PER_SECOND * samples / RATE) + MARGIN_TOKENS)
+
+
+def without_loops(text: str) -> str:
+    """Return the text with what stands there ten times or more in a row said once: over a tone a decoder loops."""
+    return _LOOP.sub(r"\1", text).strip()
 
 
 def log_mel(samples: "NDArray[np.float32]", bands: int = 80) -> "NDArray[np.float32]":
