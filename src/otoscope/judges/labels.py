@@ -43,6 +43,9 @@ _KNOWN_SETS = (
 )
 _POLAR = frozenset({"yes", "no"})
 _SPACERS = word_set("spacers")
+_NAMED_THINGS = word_set("named_things")
+_ORDINAL_LABELS = word_set("ordinals")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
 _MOST_FORMS = 3
 
 
@@ -76,6 +79,11 @@ class Labels:
         return self.names >= _POLAR and self.names - _POLAR <= REFUSAL_LABELS
 
     @property
+    def compared(self) -> bool:
+        """Whether the labels only tell things apart that are compared, such as the first and the second recording."""
+        return all(set(name.split()) <= _ORDINAL_LABELS | _NAMED_THINGS for name in self.names)
+
+    @property
     def numbers(self) -> bool:
         """Whether the labels are numbers."""
         return self.any_number or all(is_number("".join(name.split()[:1])) for name in self.names)
@@ -83,7 +91,8 @@ class Labels:
     def read(self, text: str) -> list[str]:
         """Return the tokens of an answer, with every key or note as one token and "twice" as a number of times."""
         words = tokens(merge_music(text) if self.musical else text)
-        return _without_whole([part for word in words for part in TIMES.get(word, (word,))]) if self.numbers else words
+        counts = {**TIMES, "single": ("1",)}
+        return _without_whole([part for word in words for part in counts.get(word, (word,))]) if self.numbers else words
 
     def at(self, words: Sequence[str], start: int) -> tuple[str, int] | None:
         """Return the label named at ``start`` by the longest wording, and where that ends."""
@@ -223,6 +232,9 @@ def _wordings(names: Sequence[str], declared: Mapping[str, Words]) -> dict[Words
         [(tuple(other.split()), name) for name in names for family in _FAMILIES if name in family for other in family],
         [(form, name) for name in names for form in _forms(tuple(name.split()))],
         _bare_numbers(names),
+        [(short, name) for name in names if (short := _without_lead(tuple(name.split())))],
+        _counted_things(names),
+        _lettered_things(names),
     )
     wordings: dict[Words, str] = {}
     for step in steps:
@@ -254,8 +266,39 @@ def _word_forms(word: str) -> set[str]:
         return forms
     stem = word.removesuffix("ing")
     if stem == word:
-        return forms | {f"{word.removesuffix('e')}ing"}
-    return forms | {stem, f"{stem}e", re.sub(r"(\w)\1$", r"\1", stem)} if stem[2:] else forms
+        return forms | {f"{word.removesuffix('e')}ing", f"{word.removesuffix('e')}ed"}
+    return forms | {stem, f"{stem}e", f"{stem}ed", re.sub(r"(\w)\1$", r"\1", stem)} if stem[2:] else forms
+
+
+def _without_lead(words: Words) -> Words:
+    """Return a label such as "in the second half" without the words that lead to it; nothing if there are none."""
+    lead = next((at for at, word in enumerate(words) if word not in FILLER), 0)
+    return words[lead:]
+
+
+def _counted_things(names: Sequence[str]) -> list[tuple[Words, str]]:
+    """Return "first", "first recording" and the like for labels such as "recording 1", where these are all labels."""
+    parts = [name.split() for name in names]
+    nouns = {part[0] for part in parts}
+    if (
+        len(nouns) != 1
+        or not nouns <= _NAMED_THINGS
+        or [part[1:] for part in parts] != [[str(number)] for number in range(1, len(names) + 1)]
+    ):
+        return []
+    (noun,) = nouns
+    return [
+        (words, name)
+        for name, ordinal in zip(names, _ORDINALS, strict=False)
+        for words in ((ordinal,), (ordinal, noun), (ordinal, "one"))
+    ]
+
+
+def _lettered_things(names: Sequence[str]) -> list[tuple[Words, str]]:
+    """Return "recording b" and the like for labels that are bare letters."""
+    if not all(len(name) == 1 and name in "abcdefgh" for name in names):
+        return []
+    return [((noun, name), name) for name in names for noun in sorted(_NAMED_THINGS)]
 
 
 def _bare_numbers(names: Sequence[str]) -> list[tuple[Words, str]]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from otoscope.judges.question import Question
 from otoscope.judges.wording import is_word, normal, straight, tokens
 
-_LETTERS = "ABCDEFGH"
-_LETTERED = re.compile(r"\(?(?:([A-H])[).:]|([a-h])\))\s*(.+)", re.DOTALL)
-_MARK = re.compile(r"(?<![\w'])\(?(?:([A-H])[).:]|([a-h])\))\s+|(?<![\w'])\(([A-Ha-h])\)\s*")
+_LETTERS = ("ABCDEFGH", "12345678")
+_LETTERED = re.compile(r"\(?(?:([A-H])[).:]|([a-h1-8])\))\s*(.+)", re.DOTALL)
+_MARK = re.compile(r"(?<![\w'])\(?(?:([A-H])[).:]|([a-h1-8])\))\s+|(?<![\w'])\(([A-Ha-h1-8])\)\s*")
 _SEPARATOR = re.compile(r"\s*[,;|/]\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|\n\s*[-*•]?\s*")
 _QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 _LEAD = re.compile(
@@ -23,6 +23,7 @@ _TAIL = re.compile(
 )
 _OPENS_LIST = re.compile(r":|\b(?:from|following|between|options?|either)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:which|what|who|how)\b", re.IGNORECASE)
+_ASIDE = re.compile(r"\s*\([^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
 
@@ -33,7 +34,7 @@ def lettered(question: Question) -> dict[str, str]:
         return {(match[1] or match[2]).upper(): match[3] for match in declared if match}
     marks = list(_MARK.finditer(question.instruction))
     letters = [(mark[1] or mark[2] or mark[3]).upper() for mark in marks]
-    if not letters[1:] or letters != list(_LETTERS[: len(letters)]):
+    if not letters[1:] or "".join(letters) not in {known[: len(letters)] for known in _LETTERS}:
         return {}
     ends = [mark.start() for mark in marks[1:]] + [len(question.instruction)]
     texts = [
@@ -60,6 +61,7 @@ def listed(instruction: str) -> list[tuple[str, ...]]:
         pieces = _SEPARATOR.split(sentence)
         if pieces[1:]:
             lists += _readings(pieces)
+    lists += [tuple(_ASIDE.sub("", option) for option in options) for options in lists]
     stripped = (tuple(option.strip(" \t\n\"'.,;:?!()[]-") for option in options) for options in lists)
     kept = (tuple(filter(None, options)) for options in stripped)
     return [options for options in kept if options[1:]]

@@ -1,7 +1,7 @@
 """What an answer to a yes/no question says."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from otoscope.judges.reading import JOINTS, Reading, sentences
 from otoscope.judges.wording import (
@@ -35,6 +35,20 @@ _AFTER_NO = word_set("after_no")
 _OPPOSITES = {"same": "different", "different": "same"}
 _WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
 _QUOTATION = re.compile(r"\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)")
+_EMPTY = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
+_PREPOSITIONS = frozenset({"in", "on", "at", "during", "with", "while", "throughout", "from", "for"})
+_BEING = frozenset({"is", "are", "was", "were"})
+_TURNS = frozenset({"but", "however", "then"})
+_PRONOUNS = frozenset({"it", "this", "that", "he", "she", "they"})
+#: What a question looks for.
+_SOUGHT = re.compile(
+    r"(?:\b(?:is|are) there|\b(?:do|can) you hear|\b(?:does|do) [^.?!]{1,40} (?:contain|have|include))\s+"
+    r"(?:(?:an?|any|some|the sound of)\s+)*([^.?!]*?)(?:\s+(?:in|on|at|within|during|audible|present)\b[^.?!]*)?\?",
+    re.IGNORECASE,
+)
+_MOST_SOUGHT = 2
+#: With one of these in the answer, what is named need not be there.
+_SPOILS_FINDING = NEGATORS | HEDGES | _NOBODY | word_set("imitating")
 _CUE_REACH = 4
 _SHORT_SENTENCE = 5
 
@@ -87,10 +101,22 @@ def echoed(reading: Reading) -> set[str]:
     negations = sum(word in NEGATORS | _NOBODY for word in tokens(_without_repeated_quotes(reading)))
     if negations > 1 or HEDGES & set(words):
         return set()
-    if _states(words, asked):
+    if any(_states(head, asked) for head in _heads(words)) or _says_of_it(words, asked):
         return {"no"} if negations else {"yes"}
     swapped = [_OPPOSITES.get(word, word) for word in words]
     return {"no"} if negations == 0 and swapped != words and _states(swapped, asked) else set()
+
+
+def found(reading: Reading) -> set[str]:
+    """Return yes for a sentence that names what a question like "is there a bird?" looks for, and denies nothing."""
+    asked = _SOUGHT.search(straight(reading.question.instruction))
+    if asked is None or reading.doubtful or " or " in asked[1]:
+        return set()
+    sought = [word for word in tokens(asked[1]) if is_word(word)]
+    words = set(reading.words)
+    if not 0 < len(sought) <= _MOST_SOUGHT or set(sought) & (FILLER | {"more"}) or any(map(is_number, sought)):
+        return set()
+    return {"yes"} if set(map(stem, sought)) <= set(map(stem, words)) and not words & _SPOILS_FINDING else set()
 
 
 def compared(reading: Reading) -> set[str]:
@@ -135,6 +161,21 @@ def _polar_question(instruction: str) -> list[str] | None:
     return words[opening:] if opens else None
 
 
+def _heads(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield a statement, and what stands of it before each preposition, if nothing is denied after that."""
+    yield words
+    for at, word in enumerate(words):
+        if word in _PREPOSITIONS and not set(words[at:]) & (NEGATORS | _NOBODY | _TURNS):
+            yield words[:at]
+
+
+def _says_of_it(words: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether a statement like "it is a real word" says what the end of a question asks."""
+    end, said_of_it = _content_words(asked), _content_words(words)
+    being = asked[0] in _BEING and words[0] in _PRONOUNS and set(words[1:2]) <= _BEING
+    return being and len(said_of_it) > 1 and end[-len(said_of_it) :] == said_of_it
+
+
 def _without_repeated_quotes(reading: Reading) -> str:
     """Return the answer without the quotations that the instruction has too: what they deny is not the answer's."""
     answer = straight(reading.question.answer)
@@ -151,5 +192,8 @@ def _states(words: Sequence[str], asked: Sequence[str]) -> bool:
 
 
 def _content(words: Sequence[str]) -> set[str]:
-    empty = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
-    return {stem(word) for word in words if is_word(word) and not {word, singular(word)} & empty}
+    return set(_content_words(words))
+
+
+def _content_words(words: Sequence[str]) -> list[str]:
+    return [stem(word) for word in words if is_word(word) and not {word, singular(word)} & _EMPTY]

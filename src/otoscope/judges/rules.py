@@ -4,15 +4,26 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from otoscope.judges.elsewhere import gives_no_key, gives_no_number, reports_speech
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
-from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
+from otoscope.judges.polar import compared, contradicts_yes, echoed, found, hedges, is_polar_word, said, says_both
 from otoscope.judges.question import Question, Ruling, why_unread
 from otoscope.judges.reading import Reading
-from otoscope.judges.wording import FILLER, is_number, is_refusal, is_word, phrase_list, singular, tokens, word_set
+from otoscope.judges.wording import (
+    FILLER,
+    is_number,
+    is_refusal,
+    is_word,
+    phrase_list,
+    singular,
+    singulars,
+    tokens,
+    word_set,
+)
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "3"
+RULES_VERSION: Final = "4"
 
 _TRUTH: Final = {"yes": "true", "no": "false"}
 _ORDINALS: Final = word_set("ordinals")
@@ -22,6 +33,15 @@ _LETTER = re.compile(
     \b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)(?:\s+is)?\s*(?::\s*)?\(?([A-H])\)?(?=[\s).:,]*$|[).:,]|\s*\n|\s+because)""",
     re.VERBOSE,
 )
+_NUMBERED = re.compile(
+    r"""^\W*\(?([1-8])\)?\W*$ | ^\W*\(?([1-8])\)\s | \b(?:option|choice|number|candidate)\s+\(?([1-8])\b(?!\.\d) |
+    \b(?:answer|best|one|option|correct)\s+is:?\s+\(?([1-8])\)?\W*$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_LONGEST_SLOT = 3
+#: Of two recordings, the one that is called so may be the one that is not meant.
+_BLAME = word_set("blame")
+_REASONS = frozenset({"since", "because"})
 
 
 def decide(question: Question) -> Ruling:
@@ -82,7 +102,8 @@ def _refused(reading: Reading) -> Ruling | None:
 
 
 def _by_letter(reading: Reading) -> Ruling | None:
-    letters = {letter.upper() for match in _LETTER.findall(reading.text) for letter in match if letter}
+    pattern = _NUMBERED if "1" in reading.labels.letters else _LETTER
+    letters = {letter.upper() for match in pattern.findall(reading.text) for letter in match if letter}
     labels = {reading.labels.letters[letter] for letter in letters if letter in reading.labels.letters}
     if len(letters) != 1 or len(labels) != 1:
         return None
@@ -96,7 +117,7 @@ def _polar(reading: Reading) -> Ruling | None:
         return None
     if says_both(reading):
         return _no("The answer says both yes and no.")
-    words = said(reading) or echoed(reading) or compared(reading) or _worded(reading)
+    words = said(reading) or echoed(reading) or compared(reading) or found(reading) or _worded(reading)
     if len(words) != 1:
         return _undecided("The answer says both yes and no." if words else "The answer says neither yes nor no.")
     if words == {"yes"} and contradicts_yes(reading):
@@ -131,7 +152,7 @@ def _worded(reading: Reading) -> set[str]:
 
 def _several(reading: Reading) -> Ruling | None:
     """Judge an answer whose target may name several labels."""
-    if not reading.question.multi:
+    if not reading.question.multi or not reading.mentions:
         return None
     unknown = reading.other_words and (reading.chosen == reading.labels.target or not reading.labels.closed)
     if not reading.chosen or unknown or any(mention.doubtful for mention in reading.mentions):
@@ -184,13 +205,39 @@ def _concluded(reading: Reading) -> Ruling | None:
         return None
     words = reading.words
     cues = [at for at in range(len(words)) if any(tuple(words[at : at + len(cue)]) == cue for cue in _ANSWER_CUES)]
+    cues += [at for at in range(1, len(words)) if words[at] == "so" and words[at - 1] == ","]
     if not cues:
-        return None
-    after = [mention for mention in reading.mentions if mention.start > cues[-1]]
+        return _before_reason(reading)
+    after = [mention for mention in reading.mentions if mention.start > max(cues)]
     labels = {mention.label for mention in after if not mention.negated}
     if len(labels) != 1:
         return _undecided("The answer names several labels.")
     return _choice(reading, labels, "concludes on", doubt=any(mention.doubtful for mention in after))
+
+
+def _before_reason(reading: Reading) -> Ruling | None:
+    """Judge by the only label before the word that gives a reason, which may name the others."""
+    end = next((at for at, word in enumerate(reading.words) if word in _REASONS), 0)
+    before = [mention for mention in reading.mentions if mention.start < end]
+    if len(before) != 1 or before[0].negated or before[0].doubtful or not before[0].selected:
+        return None
+    return _choice(reading, {before[0].label}, "gives a reason for")
+
+
+def _slots(reading: Reading) -> Ruling | None:
+    """Judge an answer that fills the same number of slots as a target such as "increase, volume, none"."""
+    question = reading.question
+    target = [name_of(part) for part in question.target.split(",")]
+    slots = [name_of(part.rpartition(":")[2]) for part in question.answer.strip().strip(".").split(",")]
+    if question.multi or len(target) == 1 or len(slots) != len(target) or question.target in question.options:
+        return None
+    if sorted(slots) == sorted(target):
+        return _choice(reading, reading.labels.target, "fills all slots as") if slots == target else None
+    long = any(len(slot.split()) > _LONGEST_SLOT for slot in slots)
+    other = any(not singulars(one.split()) & singulars(two.split()) for one, two in zip(slots, target, strict=True))
+    if long or not other or reading.doubtful or "\n" in question.answer.strip():
+        return None
+    return _no("The answer fills a slot otherwise.")
 
 
 def _listed(reading: Reading) -> Ruling | None:
@@ -214,6 +261,8 @@ def _one(reading: Reading) -> Ruling | None:
         return _undecided("The answer names a label in passing.")
     if any(mention.disputed for mention in mentions):
         return _undecided("The answer may deny the label that it names.")
+    if labels.compared and {*reading.other_words} & _BLAME:
+        return _undecided("The answer may find fault with what it names.")
     known = labels.closed or labels.any_number or labels.musical
     if chosen == labels.target and not known and reading.other_words:
         return _undecided("The answer names the target among other things.")
@@ -227,6 +276,12 @@ def _denied(reading: Reading) -> Ruling | None:
     return None
 
 
+def _elsewhere(reading: Reading) -> Ruling | None:
+    if gives_no_number(reading) or gives_no_key(reading):
+        return _no("The answer gives no value of the kind.")
+    return _no("The answer only quotes what is said.") if reports_speech(reading) else None
+
+
 _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     _equal,
     _refused,
@@ -234,10 +289,12 @@ _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     _polar,
     _true_or_false,
     _both,
+    _slots,
     _several,
     _numbered,
     _concluded,
     _listed,
     _one,
     _denied,
+    _elsewhere,
 )
