@@ -46,6 +46,8 @@ _SPACERS = word_set("spacers")
 _NAMED_THINGS = word_set("named_things")
 _ORDINAL_LABELS = word_set("ordinals")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_PLACES = ("1", "2", "3", "4", "5")
+_THINGS = [[thing] for thing in (*_NAMED_THINGS, "number")]
 _MOST_FORMS = 3
 
 
@@ -277,20 +279,18 @@ def _without_lead(words: Words) -> Words:
 
 
 def _counted_things(names: Sequence[str]) -> list[tuple[Words, str]]:
-    """Return "first", "first recording" and the like for labels such as "recording 1", where these are all labels."""
-    parts = [name.split() for name in names]
-    nouns = {part[0] for part in parts}
-    if (
-        len(nouns) != 1
-        or not nouns <= _NAMED_THINGS
-        or [part[1:] for part in parts] != [[str(number)] for number in range(1, len(names) + 1)]
-    ):
-        return []
-    (noun,) = nouns
+    """Return "first", "first recording", "recording one" and the like for labels such as "recording 1" or "first"."""
+    if names and set(names) <= set(_ORDINALS):
+        places = [(_ORDINALS.index(name), "one", name) for name in names]
+    else:
+        parts = [name.split() for name in names]
+        if not all(part[:-1] in _THINGS and part[-1] in _PLACES for part in parts):
+            return []
+        places = [(_PLACES.index(part[-1]), part[0], name) for part, name in zip(parts, names, strict=True)]
     return [
         (words, name)
-        for name, ordinal in zip(names, _ORDINALS, strict=False)
-        for words in ((ordinal,), (ordinal, noun), (ordinal, "one"))
+        for place, noun, name in places
+        for words in ((_ORDINALS[place],), (_ORDINALS[place], noun), (_ORDINALS[place], "one"), (_PLACES[place],))
     ]
 
 

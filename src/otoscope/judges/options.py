@@ -12,7 +12,7 @@ _MARK = re.compile(r"(?<![\w'])\(?(?:([A-H])[).:]|([a-h1-8])\))\s+|(?<![\w'])\((
 _SEPARATOR = re.compile(r"\s*[,;|/]\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|\n\s*[-*•]?\s*")
 _QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 _LEAD = re.compile(
-    r".*(?::|\b(?:from|be|is|are|either|of|as|with|options?|between|among|following|choose|select|pick|whether|by|"
+    r".*(?::|\b(?:from|be|is|are|either|of|as|with|options?|choices|between|among|following|choose|select|pick|whether|by|"
     r"answer|say|respond|reply|in|a|an|the)\b)\s*",
     re.IGNORECASE | re.DOTALL,
 )
@@ -23,6 +23,13 @@ _TAIL = re.compile(
 )
 _OPENS_LIST = re.compile(r":|\b(?:from|following|between|options?|either)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:which|what|who|how)\b", re.IGNORECASE)
+_ANNOUNCES = re.compile(r"\b(?:choices|options|candidates|following)\b", re.IGNORECASE)
+#: Labels that stand in brackets after what they mean.
+_LABELLED = re.compile(r"\((\w+(?: \w+)?)\)")
+#: Pairs that are options wherever they stand, even after a list of other things.
+_PAIR = re.compile(
+    r"\b(yes|true|first|A|1)\b[\"']?(?:\s+or\s+|\s*/\s*|\s*,\s*)[\"']?(no|false|second|B|2)\b(?!\s*[,/]|\s+or\b)",
+)
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 
@@ -56,7 +63,8 @@ def unlettered(label: str, letters: Mapping[str, str]) -> str:
 def listed(instruction: str) -> list[tuple[str, ...]]:
     """Return every list in an instruction that may be its options, the likeliest reading of each sentence first."""
     instruction = straight(instruction)
-    lists = [tuple(one or two for one, two in _QUOTED.findall(instruction))]
+    lists = [tuple(one or two for one, two in _QUOTED.findall(instruction)), tuple(_LABELLED.findall(instruction))]
+    lists += [pair.groups() for pair in _PAIR.finditer(instruction)]
     for sentence in re.split(r"(?<=[.?!])\s+|\n\s*\n", instruction):
         pieces = _SEPARATOR.split(sentence)
         if pieces[1:]:
@@ -73,6 +81,8 @@ def _readings(pieces: Sequence[str]) -> list[tuple[str, ...]]:
     How many words belong to the first and the last is not certain: as many as the longest of the others has, or as many
     as are left once the usual leads and tails are cut.
     """
+    begun = max((at for at, piece in enumerate(pieces[:-1]) if _ANNOUNCES.search(piece)), default=0)
+    pieces = pieces[begun:]
     question = _is_question(pieces)
     pieces = [pieces[0], *(_ARTICLE.sub("", piece, count=1) for piece in pieces[1:])]
     lead, tail = _LEAD.sub("", pieces[0]), _TAIL.sub("", pieces[-1])

@@ -11,6 +11,7 @@ from otoscope.judges.wording import (
     SENTENCE_END,
     TOPICS,
     is_number,
+    is_unsure,
     is_word,
     singular,
     stem,
@@ -40,15 +41,6 @@ _PREPOSITIONS = frozenset({"in", "on", "at", "during", "with", "while", "through
 _BEING = frozenset({"is", "are", "was", "were"})
 _TURNS = frozenset({"but", "however", "then"})
 _PRONOUNS = frozenset({"it", "this", "that", "he", "she", "they"})
-#: What a question looks for.
-_SOUGHT = re.compile(
-    r"(?:\b(?:is|are) there|\b(?:do|can) you hear|\b(?:does|do) [^.?!]{1,40} (?:contain|have|include))\s+"
-    r"(?:(?:an?|any|some|the sound of)\s+)*([^.?!]*?)(?:\s+(?:in|on|at|within|during|audible|present)\b[^.?!]*)?\?",
-    re.IGNORECASE,
-)
-_MOST_SOUGHT = 2
-#: With one of these in the answer, what is named need not be there.
-_SPOILS_FINDING = NEGATORS | HEDGES | _NOBODY | word_set("imitating")
 _CUE_REACH = 4
 _SHORT_SENTENCE = 5
 
@@ -83,7 +75,7 @@ def contradicts_yes(reading: Reading) -> bool:
 
 def hedges(reading: Reading) -> bool:
     """Return whether the answer is not sure."""
-    return reading.doubtful or bool(HEDGES & set(reading.words[: reading.sentence(0)[1]]))
+    return is_unsure(reading.question.answer) or bool(HEDGES & set(reading.words[: reading.sentence(0)[1]]))
 
 
 def is_polar_word(word: str) -> bool:
@@ -105,18 +97,6 @@ def echoed(reading: Reading) -> set[str]:
         return {"no"} if negations else {"yes"}
     swapped = [_OPPOSITES.get(word, word) for word in words]
     return {"no"} if negations == 0 and swapped != words and _states(swapped, asked) else set()
-
-
-def found(reading: Reading) -> set[str]:
-    """Return yes for a sentence that names what a question like "is there a bird?" looks for, and denies nothing."""
-    asked = _SOUGHT.search(straight(reading.question.instruction))
-    if asked is None or reading.doubtful or " or " in asked[1]:
-        return set()
-    sought = [word for word in tokens(asked[1]) if is_word(word)]
-    words = set(reading.words)
-    if not 0 < len(sought) <= _MOST_SOUGHT or set(sought) & (FILLER | {"more"}) or any(map(is_number, sought)):
-        return set()
-    return {"yes"} if set(map(stem, sought)) <= set(map(stem, words)) and not words & _SPOILS_FINDING else set()
 
 
 def compared(reading: Reading) -> set[str]:

@@ -208,7 +208,9 @@ class Reading:
 
     def _is_fragile(self, label: str, start: int, end: int) -> bool:
         """Return whether a label is a letter, or a word like "on", that need not name it where it stands."""
-        if end > start + 1 or not ((len(self.words[start]) == 1 and self.words[start].isalpha()) or label in _FUNCTION):
+        word = self.words[start]
+        letter = len(word) == 1 and (word.isalpha() or label != word)  # a figure may stand for another label, "second"
+        if end > start + 1 or not (letter or label in _FUNCTION):
             return False
         first, last = self.sentence(start)
         return end != last or last - first > _SHORT_SENTENCE

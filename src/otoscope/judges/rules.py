@@ -4,16 +4,18 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from otoscope.judges.elsewhere import gives_no_key, gives_no_number, reports_speech
+from otoscope.judges.elsewhere import gives_no_key, gives_no_number, reports_speech, says_nothing
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
-from otoscope.judges.polar import compared, contradicts_yes, echoed, found, hedges, is_polar_word, said, says_both
+from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
+from otoscope.judges.presence import counted, found
 from otoscope.judges.question import Question, Ruling, why_unread
 from otoscope.judges.reading import Reading
 from otoscope.judges.wording import (
     FILLER,
     is_number,
     is_refusal,
+    is_undetermined,
     is_word,
     phrase_list,
     singular,
@@ -23,10 +25,9 @@ from otoscope.judges.wording import (
 )
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "4"
+RULES_VERSION: Final = "5"
 
 _TRUTH: Final = {"yes": "true", "no": "false"}
-_ORDINALS: Final = word_set("ordinals")
 _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_cues"))
 _LETTER = re.compile(
     r"""^\W*\(?([A-H])\)?\s*(?:$|[).:,\]-]\s*|\n) | \(([A-Ha-h])\) | ^\W*([a-h])(?:\)|\W*$) |
@@ -39,6 +40,7 @@ _NUMBERED = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _LONGEST_SLOT = 3
+_MANY_LABELS = 3
 #: Of two recordings, the one that is called so may be the one that is not meant.
 _BLAME = word_set("blame")
 _REASONS = frozenset({"since", "because"})
@@ -117,7 +119,10 @@ def _polar(reading: Reading) -> Ruling | None:
         return None
     if says_both(reading):
         return _no("The answer says both yes and no.")
-    words = said(reading) or echoed(reading) or compared(reading) or found(reading) or _worded(reading)
+    words = said(reading) or echoed(reading) or compared(reading) or found(reading) or counted(reading)
+    words = words or _worded(reading)
+    if not words and is_undetermined(reading.text):
+        return _no("The answer refuses.")
     if len(words) != 1:
         return _undecided("The answer says both yes and no." if words else "The answer says neither yes nor no.")
     if words == {"yes"} and contradicts_yes(reading):
@@ -137,7 +142,7 @@ def _true_or_false(reading: Reading) -> Ruling | None:
 
 def _both(reading: Reading) -> Ruling | None:
     """Judge an answer that does not choose between the first and the second."""
-    between = reading.labels.names <= _ORDINALS and reading.labels.closed and not reading.question.multi
+    between = reading.labels.compared and reading.labels.closed and not reading.question.multi
     both = {"both", "neither"} & set(reading.words[: reading.sentence(0)[1]])
     return _no("The answer does not choose.") if between and both and len(reading.chosen) != 1 else None
 
@@ -168,6 +173,8 @@ def _numbered(reading: Reading) -> Ruling | None:
         return None
     if len(values) > 1:
         return _counted(reading, numbers)
+    if not reading.mentions and _in_other_unit(reading, numbers[0]):
+        return _undecided("The number has another unit.")
     if not reading.mentions and not reading.doubtful:
         return _no("The answer gives another number.")
     if reading.chosen != reading.labels.target and any(_counts_other_things(reading, at) for at in numbers):
@@ -189,6 +196,13 @@ def _counted(reading: Reading, numbers: Sequence[int]) -> Ruling | None:
     if reading.labels.closed and reading.joined:
         return None
     return _undecided("Which number is the answer is not certain.")
+
+
+def _in_other_unit(reading: Reading, at: int) -> bool:
+    """Return whether a number has a unit of the labels' own dimension, but another one."""
+    unit = "".join(reading.words[at + 1 : at + 2])
+    units = {word for name in reading.labels.names for word in name.split()[1:] if word in UNITS}
+    return unit in UNITS and unit not in units and UNITS[unit][0] in {UNITS[word][0] for word in units}
 
 
 def _counts_other_things(reading: Reading, at: int) -> bool:
@@ -244,6 +258,8 @@ def _listed(reading: Reading) -> Ruling | None:
     """Judge an answer that names more than one label where one is right."""
     if len(reading.chosen) <= 1:
         return None
+    if reading.labels.closed and reading.labels.names == reading.chosen and len(reading.chosen) >= _MANY_LABELS:
+        return _no("The answer names every label.")
     if not reading.chosen & reading.labels.target:
         return _no("The answer names other labels only.")
     chosen = len(reading.positive) == len(reading.mentions) and all(mention.selected for mention in reading.positive)
@@ -279,6 +295,8 @@ def _denied(reading: Reading) -> Ruling | None:
 def _elsewhere(reading: Reading) -> Ruling | None:
     if gives_no_number(reading) or gives_no_key(reading):
         return _no("The answer gives no value of the kind.")
+    if says_nothing(reading):
+        return _no("The answer refuses.")
     return _no("The answer only quotes what is said.") if reports_speech(reading) else None
 
 
