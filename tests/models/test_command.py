@@ -169,6 +169,29 @@ POISON = {
     "a number": ("reply(r, answer=5); continue", "the worker's reply has no answer and no error: {'type': 'reply'"),
     "error": ("reply(r, answer=None, error='too loud'); continue", "too loud"),
     "both": ("reply(r, error='too loud'); continue", "too loud"),
+    "speech in a relative path": (
+        "reply(r, audio='worker.py'); continue",
+        "audio in the worker's reply is no absolute path: 'worker.py'",
+    ),
+    "speech that is no path": ("reply(r, audio=5); continue", "audio in the worker's reply is no absolute path: 5"),
+    "no speech": ("reply(r, audio='/no/such.wav'); continue", "audio in the worker's reply is no file: /no/such.wav"),
+    "speech in a folder": ("reply(r, audio='/'); continue", "audio in the worker's reply is no file: /"),
+    "speech in a pipe": (
+        "path = __file__ + '.pipe'; os.path.exists(path) or os.mkfifo(path); reply(r, audio=path); continue",
+        "audio in the worker's reply is no file: ",
+    ),
+    "speech in no name": (
+        "reply(r, audio='/\\0.wav'); continue",
+        r"audio in the worker's reply ",
+    ),
+    "empty speech": (
+        "open(__file__ + '.wav', 'w').close(); reply(r, audio=__file__ + '.wav'); continue",
+        "audio in the worker's reply is empty: ",
+    ),
+    "endless speech": (
+        "open(__file__ + '.wav', 'w').truncate(2**28 + 1); reply(r, audio=__file__ + '.wav'); continue",
+        "audio in the worker's reply is larger than 256 MiB: ",
+    ),
 }
 
 
@@ -183,6 +206,27 @@ def test_a_poisonous_request_costs_only_itself(name: str, make_worker: MakeWorke
     assert replies[5].error.startswith(reason)
     assert [*replies[:5], *replies[6:]] == [*answers(9)[:5], *answers(9)[6:]]
     assert starts(tmp_path) == (1 if "continue" in poison else 3)
+
+
+def test_a_spoken_answer_is_read_before_the_next_batch(make_worker: MakeWorker) -> None:
+    body = (
+        "hello()\nfor n, r in enumerate(requests()):\n"
+        "    path = f'{__file__}-{n % 4}.wav'; open(path, 'w').write(r['instruction'])\n"
+        "    reply(r, audio=path, **({'answer': None} if n % 2 else {}))"
+    )
+    model = CommandModel(make_worker(body), {})
+    questions = [f"question {number}" for number in range(9)]
+    assert model.answer(make_requests(9)) == [
+        Reply("" if number % 2 else f"re {question}", audio=question.encode())
+        for number, question in enumerate(questions)
+    ]
+
+
+def test_a_worker_that_gives_up_stops_at_once(make_worker: MakeWorker, tmp_path: Path) -> None:
+    model = CommandModel(make_worker("hello()\nfor r in requests(): send(type='fatal', error='no weights')"), {})
+    with pytest.raises(ModelLoadingError, match=r"^cmd: the worker gave up: no weights$"):
+        model.answer(make_requests(3))
+    assert starts(tmp_path) == 1
 
 
 def test_a_worker_that_closes_its_output_and_stays(make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,13 +289,13 @@ def test_the_hello_is_the_identity(make_worker: MakeWorker) -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from(["answer", "error", "id"]), st.none() | st.integers() | st.text() | st.lists(st.text())
+        st.sampled_from(["answer", "error", "id", "audio"]), st.none() | st.integers() | st.text() | st.lists(st.text())
     )
 )
 def test_any_reply_is_an_answer_or_an_error(row: dict[str, Any]) -> None:
     reply = _to_reply(row)
     assert not (reply.answer and reply.error)
-    assert reply.error or isinstance(row["answer"], str)
+    assert reply.error or isinstance(row["answer"], str) or row["audio"]
 
 
 @given(
@@ -336,6 +380,63 @@ def test_a_worker_that_cannot_come_back_stops_a_run_that_can(
     predictions = read_lines(log)
     assert {row["status"] for row in predictions} == {"ok"}
     assert len({row["key"] for row in predictions}) == len(predictions) == 12
+
+
+# What becomes of a worker at the third question, once and for all; the reason that is logged, or none.
+TROUBLES = {
+    "is killed": ("os.kill(os.getpid(), signal.SIGKILL)", "the worker ended with status -9, as happens when memory"),
+    "runs out of memory in a container": ("os._exit(137)", "the worker ended with status 137, as happens when memory"),
+    "hangs": ("time.sleep(60)", "the worker wrote nothing for 2 s"),
+    "writes garbage": ("os.write(1, bytes(range(256)))", "a line of the worker's standard output is not a JSON object"),
+}
+
+
+@pytest.mark.parametrize("once", [True, False])
+@pytest.mark.parametrize("name", TROUBLES)
+def test_no_trouble_of_a_worker_loses_a_sample(
+    name: str, once: bool, make_worker: MakeWorker, make_task: MakeTask, tmp_path: Path
+) -> None:
+    trouble, reason = TROUBLES[name]
+    when = f"not os.path.exists({str(tmp_path / 'well')!r})" + (" and times('troubles') == 1" if once else "")
+    body = f"hello()\nfor r in requests():\n    if 'tone 3 ' in r['instruction'] and {when}: {trouble}\n"
+    command = make_worker(body + "    reply(r, answer='low' if int(r['instruction'].split()[2]) % 2 else 'high')")
+    log = tmp_path / "run" / "predictions.jsonl"
+    arguments = (str(make_task(10)), "--model", f"cmd/{command}", "--judge", "rules", "-o", str(log.parent))
+    first = run_cli(*arguments, "-M", "timeout=2" if name == "hangs" else "timeout=60")
+    rows = {row["sample"]: row for row in read_lines(log)}
+    assert len(rows) == len({row["key"] for row in rows.values()}) == 10
+    lost = [] if once else ["r3"]
+    assert [sample for sample, row in rows.items() if row["status"] == "error"] == lost
+    assert first.returncode == (1 if lost else 0)
+    assert all(rows[sample]["reason"].startswith(reason) for sample in lost)
+    assert "Traceback" not in first.stderr
+    assert len(read_lines(log.parent / "samples.jsonl")) == 10
+
+    (tmp_path / "well").touch()
+    asked = len(read_lines(log))
+    again = run_cli(*arguments, "-M", "timeout=60")
+    assert again.returncode == 0, again.stderr
+    assert len(read_lines(log)) == asked + len(lost)  # only what was lost is asked again
+    counts = json.loads((log.parent / "scores.json").read_text("utf-8"))["tasks"][0]["counts"]
+    assert counts["ok"] == sum(counts.values()) == 10
+
+
+def test_a_worker_that_starts_too_slowly_is_named_and_waited_for_longer(
+    make_worker: MakeWorker, make_task: MakeTask, tmp_path: Path
+) -> None:
+    # At its second start it takes long: a run that has begun stops there, and keeps what it has.
+    body = (
+        "if times('lives') == 2: time.sleep(60)\nhello()\nfor r in requests():\n"
+        "    if times('asked') == 7: sys.exit(3)\n    reply(r, answer='high')"
+    )
+    arguments = (str(make_task(10)), "--model", f"cmd/{make_worker(body)}", "--judge", "rules", "-o")
+    folder = tmp_path / "run"
+    stopped = run_cli(*arguments, str(folder), "-M", "start_timeout=3")
+    assert stopped.returncode == 1
+    assert "the worker wrote nothing for 3 s" in stopped.stderr
+    assert len(read_lines(folder / "predictions.jsonl")) == 4
+    assert run_cli(*arguments, str(folder)).returncode == 0
+    assert [row["status"] for row in read_lines(folder / "predictions.jsonl")] == ["ok"] * 10
 
 
 def test_the_example_from_the_command_line(tmp_path: Path) -> None:

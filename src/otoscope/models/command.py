@@ -28,6 +28,8 @@ GRACE_SECONDS = 5.0
 """How long a worker may take to end after its standard input has ended, before it is killed."""
 LONGEST_LINE = 1 << 24
 """Characters; a worker that never ends its line must not fill the memory."""
+LARGEST_AUDIO = 1 << 28
+"""Bytes of a spoken answer."""
 OUT_OF_MEMORY = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
@@ -51,14 +53,14 @@ class CommandModel:
         model = f"cmd/{command}"
         check_options(model, options, ("timeout", "start_timeout"))
         self._arguments = _split(command)
-        self._timeout = read_seconds(model, options, "timeout", TIMEOUT_SECONDS)
+        self.timeout = read_seconds(model, options, "timeout", TIMEOUT_SECONDS)
         self._start_timeout = read_seconds(model, options, "start_timeout", TIMEOUT_SECONDS)
-        self._start()
-        self._hello = self._worker.hello
-        self.id = f"cmd/{self._hello.id or command}"
-        self.settings: Mapping[str, Any] = {"command": command, **self._hello.settings}
-        self.intake = self._hello.intake
-        self.batch = self._hello.batch
+        self._replace_with(self.start())
+        self.hello = self._worker.hello
+        self.id = f"cmd/{self.hello.id or command}"
+        self.settings: Mapping[str, Any] = {"command": command, **self.hello.settings}
+        self.intake = self.hello.intake
+        self.batch = self.hello.batch
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
         """Ask the worker, never more than its batch at once; what it leaves unanswered is asked again, one by one.
@@ -85,30 +87,42 @@ class CommandModel:
             self._replace()
         new = self._worker.asked == 0
         try:
-            for position, reply in self._worker.ask(requests, self._timeout):
+            for position, reply in self._worker.ask(requests, self.timeout):
                 replies[position] = reply  # noqa: PERF403 - what came before a failure stays
         except ModelCallError as error:
             self._worker.stop(grace=0)
             return str(error), new
         return "", new
 
+    def start(self) -> "Worker":
+        """Start one more worker, which is the caller's to stop.
+
+        Raises:
+            ModelLoadingError: it does not start or does not say hello.
+        """
+        return Worker(self._arguments, self._start_timeout)
+
+    def close(self) -> None:
+        """End the worker."""
+        self._stop()
+
     def _replace(self) -> None:
         self._stop()
-        self._start()
-        if self._worker.hello != self._hello:
+        self._replace_with(self.start())
+        if self._worker.hello != self.hello:
             self._stop()
             raise ModelLoadingError(
                 f"cmd: {shlex.join(self._arguments)}: the worker came back as another model; its hello was "
-                f"{self._hello} and is {self._worker.hello}; run the same command again to go on with the new one"
+                f"{self.hello} and is {self._worker.hello}; run the same command again to go on with the new one"
             )
 
-    def _start(self) -> None:
-        self._worker = _Worker(self._arguments, self._start_timeout)
-        self._stop = weakref.finalize(self, self._worker.stop)  # also called when the interpreter ends
+    def _replace_with(self, worker: "Worker") -> None:
+        self._worker = worker
+        self._stop = weakref.finalize(self, worker.stop)  # also called when the interpreter ends
 
 
 @dataclass(frozen=True, slots=True)
-class _Hello:
+class Hello:
     """What a worker says of itself.
 
     Attributes:
@@ -124,7 +138,7 @@ class _Hello:
     batch: int
 
 
-class _Worker:
+class Worker:
     """One child process. Three threads own its three streams, so that nothing it does or omits can block the host."""
 
     def __init__(self, arguments: Sequence[str], timeout: float) -> None:
@@ -169,25 +183,59 @@ class _Worker:
         Raises:
             ModelCallError: the worker ended, was silent for ``timeout`` seconds, or wrote something else.
         """
-        # No two requests of a worker share an id: a reply that comes twice is not taken for the reply to another.
-        waiting = dict(enumerate(requests, self.asked))
-        self.asked += len(waiting)
+        keys = list(requests)
+        first = self.asked
         with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
-            rows = [_to_row(number, requests[key], Path(folder)) for number, key in waiting.items()]
-            self._outbox.put(json.dumps({"type": "batch", "requests": rows}) + "\n")
-            while waiting:
-                row = self._read(timeout)
-                number = row.get("id")
-                if row.get("type") != "reply" or type(number) is not int or number not in waiting:
-                    raise ModelCallError(self._explain(f"the worker wrote no reply to a waiting request: {row}"))
-                yield waiting.pop(number), _to_reply(row)
+            rows = [to_row(requests[key], Path(folder)) for key in keys]
+            for number, reply in self.exchange(rows, timeout):
+                yield keys[number - first], reply
 
-    def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """End its standard input, wait ``grace`` seconds for the process to end, then kill it and its children."""
+    def exchange(self, rows: Sequence[Mapping[str, Any]], timeout: float, **fields: Any) -> Iterator[tuple[int, Reply]]:
+        """Send one batch of requests without ids, and yield the id and the reply of each as it comes.
+
+        Ids count the requests of this worker. So no two share one: a reply that comes twice is not taken for another's.
+
+        Args:
+            rows: the requests as in the protocol.
+            timeout: seconds to wait for each reply.
+            fields: further fields of the batch.
+
+        Raises:
+            ModelCallError: the worker ended, was silent for ``timeout`` seconds, or wrote something else.
+            ModelLoadingError: the worker says that it can answer nothing.
+        """
+        numbered = {number: {"id": number, **row} for number, row in enumerate(rows, self.asked)}
+        self.asked += len(numbered)
+        self._outbox.put(json.dumps({"type": "batch", "requests": [*numbered.values()], **fields}) + "\n")
+        waiting = set(numbered)
+        while waiting:
+            row = self._read(timeout)
+            number = row.get("id")
+            if row.get("type") == "fatal":
+                raise ModelLoadingError(self._explain(f"cmd: the worker gave up: {row.get('error')}"))
+            if row.get("type") != "reply" or type(number) is not int or number not in waiting:
+                raise ModelCallError(self._explain(f"the worker wrote no reply to a waiting request: {row}"))
+            waiting.remove(number)
+            yield number, _to_reply(row)
+
+    def end(self, grace: float = GRACE_SECONDS) -> bool:
+        """End its standard input, and return whether the process ends within ``grace`` seconds."""
         self._outbox.put(None)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(grace)
-        if not self.ended:
+        return self.ended
+
+    def unread(self) -> list[str]:
+        """Return what it wrote beyond what was asked of it; call it after ``stop``."""
+        lines = []
+        with contextlib.suppress(queue.Empty):
+            while line := self._inbox.get_nowait():
+                lines.append(line)
+        return lines
+
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """End its standard input, wait ``grace`` seconds for the process to end, then kill it and its children."""
+        if not self.end(grace):
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._join()
@@ -262,7 +310,7 @@ def _lines(stream: IO[str]) -> Iterator[str]:
         yield line
 
 
-def _read_hello(row: Mapping[str, Any]) -> _Hello:
+def _read_hello(row: Mapping[str, Any]) -> Hello:
     if row.get("type") != "hello" or row.get("protocol") != PROTOCOL:
         raise ModelCallError(f"the worker's first line is no hello of protocol {PROTOCOL}: {row}")
     settings = {name: row[name] for name in row if name not in ("type", "protocol", "batch") and row[name] is not None}
@@ -278,20 +326,48 @@ def _read_hello(row: Mapping[str, Any]) -> _Hello:
         raise ModelCallError(f"rate, clips or batch in the worker's hello is not a whole number above 0: {row}")
     if longest is not None and not (type(longest) in (int, float) and longest > 0):
         raise ModelCallError(f"longest in the worker's hello is not a number of seconds above 0: {row}")
-    return _Hello(name, settings, Intake(rate, clips, longest), batch)
+    return Hello(name, settings, Intake(rate, clips, longest), batch)
 
 
-def _to_row(number: int, request: Request, folder: Path) -> dict[str, Any]:
+def to_row(request: Request, folder: Path) -> dict[str, Any]:
+    """Return a request as in the protocol, without an id; its audio is written into ``folder``."""
     paths = []
-    for position, audio in enumerate(request.audios):
-        path = folder / f"{number}-{position}.wav"
-        path.write_bytes(to_wav(audio))
-        paths.append(str(path))
-    return {"id": number, "audio": paths, "instruction": request.instruction, "text": request.text}
+    for audio in request.audios:
+        handle, path = tempfile.mkstemp(".wav", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(to_wav(audio))
+        paths.append(path)
+    return {"audio": paths, "instruction": request.instruction, "text": request.text}
 
 
 def _to_reply(row: Mapping[str, Any]) -> Reply:
-    answer, error = row.get("answer"), row.get("error")
-    if isinstance(answer, str) and not error:
+    answer, error, audio = row.get("answer"), row.get("error"), row.get("audio")
+    if error:
+        return Reply(error=clean_text(str(error)))
+    if audio is not None and answer is None:
+        answer = ""
+    if not isinstance(answer, str):
+        return Reply(error=clean_text(f"the worker's reply has no answer and no error: {dict(row)}"))
+    if audio is None:
         return Reply(clean_text(answer))
-    return Reply(error=clean_text(str(error or f"the worker's reply has no answer and no error: {dict(row)}")))
+    try:
+        return Reply(clean_text(answer), audio=_read_spoken(audio))
+    except ModelCallError as failure:
+        return Reply(error=clean_text(str(failure)))
+
+
+def _read_spoken(audio: Any) -> bytes:
+    path = Path(audio) if isinstance(audio, str) else None
+    if path is None or not path.is_absolute():
+        raise ModelCallError(f"audio in the worker's reply is no absolute path: {audio!r}")
+    try:
+        if not path.is_file():  # a pipe would block
+            raise ModelCallError(f"audio in the worker's reply is no file: {path}")
+        if path.stat().st_size > LARGEST_AUDIO:
+            raise ModelCallError(f"audio in the worker's reply is larger than {LARGEST_AUDIO >> 20} MiB: {path}")
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        raise ModelCallError(f"audio in the worker's reply cannot be read: {audio!r}: {error}") from None
+    if not data:
+        raise ModelCallError(f"audio in the worker's reply is empty: {path}")
+    return data

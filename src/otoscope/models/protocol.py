@@ -23,11 +23,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer, or in ``error`` the reason why there is none."""
+    """A model's answer, or in ``error`` the reason why there is none.
+
+    Attributes:
+        audio: the bytes of an audio file with the spoken answer; empty where there is none
+    """
 
     answer: str = ""
     error: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
+    audio: bytes = b""
 
 
 @runtime_checkable
