@@ -1,7 +1,8 @@
 """A worker for ``--model 'cmd/python examples/worker.py'``: needs nothing but Python.
 
 It answers from the length of the audio alone, so it is a control as much as an example: what can be scored without
-listening? Replace ``answer`` by a call to your model. The protocol is in docs/worker-protocol.md.
+listening? Replace ``answer`` by a call to your model. The protocol is in docs/worker-protocol.md;
+``otoscope models workers FOLDER`` gives you a file that speaks it for you.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ def seconds(path: str) -> float:
 
 def answer(audio: list[str], instruction: str) -> str:
     """Return the duration where the instruction asks for seconds, else the word yes."""
-    if "second" in instruction.lower():
-        return f"{sum(map(seconds, audio)):.2f} seconds"
-    return "Yes"
+    duration = sum(map(seconds, audio))
+    return f"{duration:.2f} seconds" if "second" in instruction.lower() else "Yes"
 
 
 def send(message: dict[str, object]) -> None:

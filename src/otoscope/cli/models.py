@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from otoscope.cli.check import check, workers
 from otoscope.cli.options import json_option, say
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ class Details(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-@click.command("models")
+@click.group("models", invoke_without_command=True)
 @json_option
-def command(as_json: bool) -> int:
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> int:
     """List the kinds of models that --model takes, with their -M options.
 
     \b
@@ -35,6 +37,8 @@ def command(as_json: bool) -> int:
       otoscope models
       otoscope models --json
     """
+    if context.invoked_subcommand:
+        return 0
     from otoscope.models import PROVIDERS
 
     details = _details()
@@ -48,6 +52,10 @@ def command(as_json: bool) -> int:
         for line in (*found.names, f"-M: {', '.join(found.options) or 'none'}", f"example: {found.example}"):
             say(f"    {line}")
     return 0
+
+
+command.add_command(check)
+command.add_command(workers)
 
 
 def _details() -> "dict[ProviderName, Details]":

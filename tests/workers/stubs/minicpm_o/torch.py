@@ -1,0 +1,3 @@
+"""What the worker uses of torch."""
+
+bfloat16 = "bfloat16"
