@@ -1,7 +1,8 @@
 """Put a worker to the rules of the worker protocol that can be seen from outside (docs/worker-protocol.md)."""
 
+import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from otoscope.models.protocol import Reply, Request
 SHORTEST_SECONDS = 0.1
 LONG_SECONDS = 60.0
 """The long clip for a worker that names no limit."""
+LONGEST_SECONDS = 600.0
+"""The long clip for a worker that takes more; it is held in memory."""
 MOST_CLIPS = 8
 """Most clips of a request here, for a worker that takes more."""
 INSTRUCTION = "What do you hear in this recording?"
@@ -45,7 +48,7 @@ class Finding:
         return asdict(self)
 
 
-def check_worker(command: str, options: Mapping[str, str]) -> Iterator[Finding]:
+def check_worker(command: str, options: Mapping[str, str]) -> Generator[Finding, None, None]:
     """Start the worker and yield what is found of each rule, as soon as it is known.
 
     Nothing follows a worker that does not say hello. One that ends or breaks the protocol is started anew.
@@ -63,14 +66,11 @@ def check_worker(command: str, options: Mapping[str, str]) -> Iterator[Finding]:
         advice = "write the hello first on standard output, and whatever else is printed on standard error"
         yield Finding("says hello", passed=False, detail=str(error), advice=advice)
         return
-    yield Finding("says hello", passed=True)
-    for rule, advice, look in _RULES:
-        try:
-            detail = look(bench)
-        except (ModelCallError, ModelLoadingError) as error:
-            detail = str(error)
-            bench.worker.stop(grace=0)
-        yield Finding(rule, not detail, detail, advice if detail else "")
+    with contextlib.closing(bench):
+        yield Finding("says hello", passed=True)
+        for rule, advice, look in _RULES:
+            detail = bench.look(look)
+            yield Finding(rule, not detail, detail, advice if detail else "")
 
 
 class _Bench:
@@ -83,8 +83,21 @@ class _Bench:
         self.intake = model.intake
         self.worker = model.start()
 
+    def close(self) -> None:
+        """Kill the worker."""
+        self.worker.stop(grace=0)
+
+    def look(self, look: "Callable[[_Bench], str]") -> str:
+        """Return what is wrong, or an empty text; what breaks the protocol ends the worker."""
+        try:
+            return look(self)
+        except (ModelCallError, ModelLoadingError) as error:
+            self.close()
+            return str(error)
+
     def clip(self, seconds: float) -> Audio:
-        """Return noise of half scale, the same for the same length."""
+        """Return noise of half scale, the same for the same length, and no longer than the worker takes."""
+        seconds = min(seconds, self.intake.longest or LONG_SECONDS, LONGEST_SECONDS)
         noise = np.random.default_rng(0).uniform(-0.5, 0.5, max(1, int(seconds * self.intake.rate)))
         return read_audio((noise, self.intake.rate))
 
@@ -104,7 +117,7 @@ class _Bench:
             self.worker.stop()
             self.worker = self._model.start()
         with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
-            rows = [to_row(request, Path(folder)) for request in requests]
+            rows = [to_row(request, Path(folder), str(number)) for number, request in enumerate(requests)]
             rows[0].update(change or {})
             return [
                 reply for _, reply in sorted(self.worker.exchange(rows, self._model.timeout, **fields), key=_number)
@@ -139,7 +152,7 @@ def _most_clips(bench: _Bench) -> str:
 
 
 def _short_clip(bench: _Bench) -> str:
-    return _answers(bench.ask([bench.request(min(SHORTEST_SECONDS, bench.intake.longest or SHORTEST_SECONDS))]))
+    return _answers(bench.ask([bench.request(SHORTEST_SECONDS)]))
 
 
 def _long_clip(bench: _Bench) -> str:
@@ -190,7 +203,7 @@ def _ends(bench: _Bench) -> str:
 
 
 def _says_nothing_else(bench: _Bench) -> str:
-    bench.worker.stop(grace=0)
+    bench.close()
     lines = bench.worker.unread()
     return f"it wrote {lines[0][:200]!r}" if lines else ""
 

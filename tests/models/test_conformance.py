@@ -85,6 +85,22 @@ def test_a_worker_for_one_batch_is_told_so_first(tmp_path: Path) -> None:
     assert failed[0] == "stays for further batches"
 
 
+def test_no_clip_is_longer_than_the_worker_takes(tmp_path: Path) -> None:
+    body = "hello(longest=0.5)\nfor r in requests(): listen(r, most=8_000)"
+    assert [finding for finding in check_worker(write(tmp_path, body), {}) if not finding.passed] == []
+
+
+def test_no_worker_outlives_a_check_that_is_broken_off(tmp_path: Path) -> None:
+    body = (
+        "open(__file__ + '.pid', 'w').write(str(os.getpid()))\nhello()\nfor r in requests(): listen(r)\ntime.sleep(60)"
+    )
+    findings = check_worker(write(tmp_path, body), {})
+    next(findings)
+    next(findings)
+    findings.close()
+    assert not Path(f"/proc/{(tmp_path / 'worker.py.pid').read_text()}").exists()
+
+
 def test_only_what_comes_to_the_request_is_taken_for_its_reply(tmp_path: Path) -> None:
     body = "hello()\nfor r in requests(): listen(r); print('50%|###', flush=True)"
     findings = {finding.rule: finding for finding in check_worker(write(tmp_path, body), {"timeout": "30"})}

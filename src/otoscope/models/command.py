@@ -186,7 +186,7 @@ class Worker:
         keys = list(requests)
         first = self.asked
         with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
-            rows = [to_row(requests[key], Path(folder)) for key in keys]
+            rows = [to_row(requests[key], Path(folder), str(number)) for number, key in enumerate(keys, first)]
             for number, reply in self.exchange(rows, timeout):
                 yield keys[number - first], reply
 
@@ -329,14 +329,13 @@ def _read_hello(row: Mapping[str, Any]) -> Hello:
     return Hello(name, settings, Intake(rate, clips, longest), batch)
 
 
-def to_row(request: Request, folder: Path) -> dict[str, Any]:
-    """Return a request as in the protocol, without an id; its audio is written into ``folder``."""
+def to_row(request: Request, folder: Path, name: str) -> dict[str, Any]:
+    """Return a request as in the protocol, without an id; its clips are written into ``folder`` as ``NAME-0.wav`` …."""
     paths = []
-    for audio in request.audios:
-        handle, path = tempfile.mkstemp(".wav", dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(to_wav(audio))
-        paths.append(path)
+    for position, audio in enumerate(request.audios):
+        path = folder / f"{name}-{position}.wav"
+        path.write_bytes(to_wav(audio))
+        paths.append(str(path))
     return {"audio": paths, "instruction": request.instruction, "text": request.text}
 
 
