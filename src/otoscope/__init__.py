@@ -10,10 +10,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otoscope.api import judge_run, run, score_run
+    from otoscope.api import judge_run, probe, run, score_run
     from otoscope.audio import Audio, Intake, read_audio
     from otoscope.errors import OtoscopeError
     from otoscope.models.protocol import Model, Reply, Request
+    from otoscope.probing import Probe
     from otoscope.records import Judgement, Prediction, Sample, Score
     from otoscope.runner.local import RunResult
     from otoscope.task import Task, read_task
@@ -25,6 +26,7 @@ _HOMES = {
     "Model": "models.protocol",
     "OtoscopeError": "errors",
     "Prediction": "records",
+    "Probe": "probing",
     "Reply": "models.protocol",
     "Request": "models.protocol",
     "RunResult": "runner.local",
@@ -32,6 +34,7 @@ _HOMES = {
     "Score": "records",
     "Task": "task",
     "judge_run": "api",
+    "probe": "api",
     "read_audio": "audio",
     "read_task": "task",
     "run": "api",
@@ -58,6 +61,7 @@ __all__ = [
     "Model",
     "OtoscopeError",
     "Prediction",
+    "Probe",
     "Reply",
     "Request",
     "RunResult",
@@ -65,6 +69,7 @@ __all__ = [
     "Score",
     "Task",
     "judge_run",
+    "probe",
     "read_audio",
     "read_task",
     "run",

@@ -1,4 +1,4 @@
-"""The Python interface: run, judge and score, as the command line does."""
+"""The Python interface: run, judge, score and probe, as the command line does."""
 
 import math
 import re
@@ -11,6 +11,7 @@ from otoscope.errors import UnknownNameError, UsageError
 from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
 from otoscope.models import DEFAULT_MODEL, Model, Request, load_model
 from otoscope.models.function import FunctionModel
+from otoscope.probing import DEFAULT_LIMIT, DEFAULT_TASKS, Probe, probe_model
 from otoscope.records import digest
 from otoscope.runner.gating import Gate
 from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
@@ -64,9 +65,9 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         ModelLoadingError: the model cannot be loaded.
         TaskError: a task is wrong.
     """
-    names = [str(tasks)] if isinstance(tasks, str | Path) else [str(name) for name in tasks]
+    names = _names(tasks)
     _check(names, limit, policy, batch)
-    chosen = [part for task in select_tasks(names) for part in variants(task)]
+    chosen = _chosen(names)
     loaded = _model(model, model_options)
     deciding = _gate(gate)
     plan = Plan(
@@ -82,6 +83,35 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         gate=deciding,
     )
     return execute(plan, watch)
+
+
+def probe(
+    model: str | Model | Callable[[Request], str],
+    tasks: str | Path | Sequence[str | Path] = DEFAULT_TASKS,
+    *,
+    model_options: Mapping[str, str] | None = None,
+    limit: float = DEFAULT_LIMIT,
+    seed: int = 0,
+    watch: Watch = _ignore,
+) -> Probe:
+    """Find out whether a model hears its audio, obeys the options and repeats itself. Nothing is stored.
+
+    Args:
+        model: as for ``run``.
+        tasks: as for ``run``; by default five of the starter suite.
+        model_options: options of the model.
+        limit: most samples a task, or a fraction of them below 1.
+        seed: which samples ``limit`` takes.
+        watch: called with what happens.
+
+    Raises:
+        UsageError: a name or option is wrong, or a task has no metric that one sample has a value of.
+        ModelLoadingError: the model cannot be loaded.
+        TaskError: a task is wrong, or its rows cannot be had.
+    """
+    names = _names(tasks)
+    _check(names, limit, "cut", None)
+    return probe_model(_model(model, model_options), _chosen(names), watch, limit=limit, seed=seed)
 
 
 def judge_run(
@@ -116,6 +146,14 @@ def score_run(folder: Path | str, *, watch: Watch = _ignore) -> RunResult:
         RunError: the folder is not a run.
     """
     return rescore(Path(folder), watch)
+
+
+def _names(tasks: str | Path | Sequence[str | Path]) -> list[str]:
+    return [str(tasks)] if isinstance(tasks, str | Path) else [str(name) for name in tasks]
+
+
+def _chosen(names: Sequence[str]) -> list[Task]:
+    return [part for task in select_tasks(names) for part in variants(task)]
 
 
 def _model(model: str | Model | Callable[[Request], str], options: Mapping[str, str] | None) -> Model:

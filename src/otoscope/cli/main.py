@@ -20,6 +20,7 @@ VERBS = (
     "score",
     "report",
     "compare",
+    "probe",
     "metric",
     "gate",
     "tasks",
@@ -40,6 +41,7 @@ Examples:
   otoscope run starter --limit 3               three samples of each task
   otoscope run my-task --model openai/gpt-4o-audio-preview
   otoscope run 'starter/*-number' --model null --json
+  otoscope probe cascade                       does the model hear, obey and repeat itself?
   otoscope judge runs/RUN --judge auto:openai/gpt-4o
   otoscope doctor                              what is installed, what is missing
 

@@ -60,3 +60,15 @@ def key_values(flag: str, pairs: Sequence[str]) -> dict[str, str]:
         if "=" not in pair:
             raise UsageError(f"{flag} {pair}: write {flag} KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def read_limit(text: str) -> float:
+    """Return what ``--limit`` says.
+
+    Raises:
+        UsageError: it is no number.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--limit {text}: give a number of samples or a fraction below 1") from None

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from otoscope.cli.options import json_option, judge_options, key_values
-from otoscope.errors import UsageError
+from otoscope.cli.options import json_option, judge_options, key_values, read_limit
 
 EPILOG = """\b
 TASK is a suite (starter), a task id or glob ('starter/*-number'), or the path of a task or suite folder.
@@ -72,7 +71,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             model_options=key_values("-M", model_options),
             judge=judge_spec,
             judge_options=key_values("-J", judge_options),
-            limit=_limit(limit),
+            limit=None if limit is None else read_limit(limit),
             seed=seed,
             policy=policy,  # type: ignore[arg-type]  # click has checked the choice
             batch=batch_size,
@@ -92,12 +91,3 @@ def _without_secret(argument: str) -> str:
     """Return an argument as the header may hold it: a key, or who logs in to a server, is nobody else's business."""
     argument = re.sub(r"(api_key=).*", r"\1...", argument, flags=re.DOTALL)
     return re.sub(r"://[^/?#]*@", "://...@", argument)
-
-
-def _limit(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"--limit {text}: give a number of samples or a fraction below 1") from None

@@ -143,13 +143,7 @@ class Predictor:
     def _answer(self, calls: Sequence[_Call]) -> list[Prediction]:
         requests = [request for call in calls for request in call.requests]
         start = time.perf_counter()
-        try:
-            replies = self._model.answer(requests)
-        except ModelCallError as error:
-            replies = [Reply(error=str(error) or type(error).__name__)] * len(requests)
-        if len(replies) != len(requests):
-            wrong = f"the model gave {len(replies)} replies to {len(requests)} requests"
-            replies = [Reply(error=wrong)] * len(requests)
+        replies = ask(self._model, requests)
         seconds = (time.perf_counter() - start) / len(requests)
         waiting = iter(replies)
         return [self._predict(call, [next(waiting) for _ in call.requests], seconds) for call in calls]
@@ -172,6 +166,17 @@ class Predictor:
             usage,
             round(seconds * len(replies), 4),
         )
+
+
+def ask(model: Model, requests: Sequence[Request]) -> list[Reply]:
+    """Return one reply a request, whatever becomes of the call."""
+    try:
+        replies = model.answer(requests)
+    except ModelCallError as error:
+        return [Reply(error=str(error) or type(error).__name__)] * len(requests)
+    if len(replies) != len(requests):
+        return [Reply(error=f"the model gave {len(replies)} replies to {len(requests)} requests")] * len(requests)
+    return replies
 
 
 def _changes(audios: Iterable[Audio]) -> tuple[str, ...]:
