@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otoscope import audio as module
-from otoscope.audio import Audio, Intake, fit, join, read_audio, resample, to_wav
+from otoscope.audio import Alteration, Audio, Intake, alteration, fit, join, read_audio, resample, to_wav
 from otoscope.errors import (
     AudioError,
     EmptyAudioError,
@@ -80,7 +80,7 @@ def test_channels_are_averaged_and_told() -> None:
     stereo = np.stack([np.full(100, 0.5), np.full(100, -0.25)], axis=1).astype(np.float32)
     audio = read_audio((stereo, 16_000))
     assert audio.samples == pytest.approx(np.full(100, 0.125))
-    assert audio.changes == ("2 channels averaged",)
+    assert audio.changes == ("averaged 2 channels",)
 
 
 def encode_big_endian() -> bytes:
@@ -272,7 +272,7 @@ def test_clips_are_joined_only_beyond_what_the_model_takes() -> None:
 def test_cut_keeps_the_beginning_and_tells() -> None:
     [[clip]] = fit([silence(5)], Intake(longest=2), "cut")
     assert clip.seconds == 2
-    assert clip.changes == ("kept 0 to 2 s of 5.00 s",)
+    assert clip.changes == ("cut: kept 0 to 2 s of 5.00 s",)
 
 
 def test_refuse_names_the_limit() -> None:
@@ -281,8 +281,12 @@ def test_refuse_names_the_limit() -> None:
 
 
 def test_cutting_never_removes_a_whole_joined_clip() -> None:
-    with pytest.raises(TooLongAudioError, match="remove a whole clip"):
-        fit([silence(3), silence(1)], Intake(longest=2), "cut")
+    clips = [silence(3), silence(1), silence(1)]
+    with pytest.raises(TooLongAudioError, match=r"remove clip 2, 3 of 3 whole; use --allow-cut"):
+        fit(clips, Intake(longest=2), "cut")
+    [[clip]] = fit(clips, Intake(longest=2), "cut", allow_cut=True)
+    assert clip.changes[1:] == ("cut: kept 0 to 2 s of 6.00 s", "removed clip 2, 3 of 3 whole")
+    assert set(map(alteration, clip.changes)) <= set(get_args(Alteration))
 
 
 @given(st.integers(1, 100), st.integers(1, 30))

@@ -40,6 +40,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
     command: str = "otoscope.run",
     watch: Watch = _ignore,
     gate: str | Gate | None = None,
+    allow_cut: bool = False,
 ) -> RunResult:
     """Ask a model about tasks, judge its answers and score them; continue a run that was interrupted.
 
@@ -59,6 +60,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         watch: called with what happens.
         gate: a spec such as ``gate.json``, or an object with the methods of ``Gate``. Where it turns a clip away the
             model is not called. An answer has the same key with and without a gate.
+        allow_cut: whether cutting joined clips may remove some of them whole; without it that is an error.
 
     Raises:
         UsageError: a name or option is wrong.
@@ -81,6 +83,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         batch=batch,
         command=command,
         gate=deciding,
+        allow_cut=allow_cut,
     )
     return execute(plan, watch)
 

@@ -5,7 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
@@ -40,6 +40,9 @@ MOST_VALUES = 2**31
 
 LimitPolicy = Literal["cut", "chunk", "refuse"]
 """What happens to audio longer than a model takes: keep the beginning, ask once a piece, or fail by name."""
+
+Alteration = Literal["averaged", "resampled", "joined", "cut", "chunked", "removed"]
+"""What can be done to a clip before a model gets it; each change begins with one of these words."""
 
 _BLOCK_VALUES = 2**24
 _FRAMES_UNKNOWN = 2**63 - 1
@@ -293,7 +296,7 @@ def _to_mono(frames: "NDArray[np.float32]", rate: int, name: str) -> Audio:
     if frames.shape[1] == 1:
         return Audio(frames[:, 0], rate, identity)
     mono = frames.mean(axis=1, dtype=np.float32)
-    return Audio(mono, rate, identity, (f"{frames.shape[1]} channels averaged",))
+    return Audio(mono, rate, identity, (f"averaged {frames.shape[1]} channels",))
 
 
 def resample(audio: Audio, rate: int) -> Audio:
@@ -325,20 +328,21 @@ def join(audios: Sequence[Audio]) -> Audio:
     return Audio(np.concatenate(pieces), first.rate, identity, tuple(changes))
 
 
-def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy) -> list[list[Audio]]:
+def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy, *, allow_cut: bool = False) -> list[list[Audio]]:
     """Make the clips of one request fit what a model takes: resample, join, then apply the limit.
 
     Args:
         audios: the clips of one sample.
         intake: what the model takes.
         policy: what to do with audio longer than ``intake.longest``.
+        allow_cut: whether cutting joined clips may remove some of them whole.
 
     Returns:
         One list of clips a call: a single call, but for ``chunk``, which makes as many as there are pieces.
 
     Raises:
         EmptyAudioError: nothing is left of a clip at the model's rate.
-        TooLongAudioError: the policy is ``refuse``, or cutting joined clips would remove one of them whole.
+        TooLongAudioError: the policy is ``refuse``, or cutting joined clips would remove one of them whole and may not.
     """
     clips = [resample(audio, intake.rate) for audio in audios]
     starts = [0.0]
@@ -353,27 +357,40 @@ def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy) -> list[li
         seconds = max(clip.seconds for clip in clips)
         raise TooLongAudioError(f"{seconds:.1f} s of audio, the model takes {longest:g} s; use --long cut or chunk")
     if policy == "cut":
-        if starts[-1] >= longest:
-            raise TooLongAudioError(f"cutting the joined clips at {longest:g} s would remove a whole clip")
-        return [[_piece(clip, 0, longest) for clip in clips]]
+        removed = _told(number for number, start in enumerate(starts, 1) if start >= longest)
+        if removed and not allow_cut:
+            raise TooLongAudioError(
+                f"cutting the joined clips at {longest:g} s would remove clip {removed} of {len(starts)} whole; "
+                "use --allow-cut to ask all the same, or a model that takes several clips"
+            )
+        told = (f"removed clip {removed} of {len(starts)} whole",) if removed else ()
+        return [[_piece(clip, 0, longest, "cut", told) for clip in clips]]
     if len(clips) > 1:
         raise TooLongAudioError("several clips, one beyond the model's limit, cannot be chunked; use --long cut")
     return [[piece] for piece in _pieces(clips[0], longest)]
 
 
-def _piece(clip: Audio, start: int, longest: float) -> Audio:
+def alteration(change: str) -> str:
+    """Return which ``Alteration`` an entry of ``Audio.changes`` tells of."""
+    return change.split(maxsplit=1)[0].rstrip(":")
+
+
+def _told(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _piece(clip: Audio, start: int, longest: float, how: Alteration, told: Sequence[str] = ()) -> Audio:
     size = int(longest * clip.rate)
     if start == 0 and len(clip.samples) <= size:
         return clip
-    change = (
-        f"kept {start / clip.rate:g} to {min(start + size, len(clip.samples)) / clip.rate:g} s of {clip.seconds:.2f} s"
-    )
-    return Audio(clip.samples[start : start + size], clip.rate, clip.digest, (*clip.changes, change))
+    end = min(start + size, len(clip.samples))
+    change = f"{how}: kept {start / clip.rate:g} to {end / clip.rate:g} s of {clip.seconds:.2f} s"
+    return Audio(clip.samples[start:end], clip.rate, clip.digest, (*clip.changes, change, *told))
 
 
 def _pieces(clip: Audio, longest: float) -> list[Audio]:
     size = int(longest * clip.rate)
-    return [_piece(clip, start, longest) for start in range(0, len(clip.samples), size)]
+    return [_piece(clip, start, longest, "chunked") for start in range(0, len(clip.samples), size)]
 
 
 def to_wav(audio: Audio) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from otoscope.audio import alteration
 from otoscope.errors import MetricError, UnreadableValueError
 from otoscope.judges.judge import Judge
 from otoscope.metrics import Metric, Rows
@@ -65,6 +66,7 @@ class Reading(NamedTuple):
         reason: why there is no answer, verdict or value, or why there is this one.
         judge: who judged, or an empty string.
         seconds: what the answer took.
+        changes: what was done to the clips before the model got them.
     """
 
     row: Mapping[str, Any]
@@ -75,6 +77,7 @@ class Reading(NamedTuple):
     reason: str = ""
     judge: str = ""
     seconds: float = 0.0
+    changes: tuple[str, ...] = ()
 
 
 class Reader:
@@ -116,6 +119,7 @@ class Reader:
             prediction.answer,
             reason=prediction.reason,
             seconds=prediction.seconds,
+            changes=prediction.audio,
         )
         if prediction.status == "ok" and row["expect"] == "abstain":
             return reading._replace(outcome="unsupported", reason="the row holds nothing to answer")
@@ -154,12 +158,14 @@ class TaskScores:
         missing: the samples without an outcome.
         judged_by: how many judgements each judge gave.
         spread: the primary metric by instruction; None where there are not two instructions with several samples.
+        altered: how many samples had clips that were cut, joined and so on.
     """
 
     scores: list[Score] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     judged_by: Counter[str] = field(default_factory=Counter)
     spread: Spread | None = None
+    altered: Counter[str] = field(default_factory=Counter)
 
 
 class TaskScorer:
@@ -202,6 +208,7 @@ class TaskScorer:
             self._targets[row["target"]] += 1
             self._options[len(row["options"])] += 1
         self._seconds += reading.seconds
+        self._result.altered.update(set(map(alteration, reading.changes)))
         if reading.judge:
             self._result.judged_by[reading.judge] += 1
         if reading.outcome in MISSING:

@@ -32,6 +32,7 @@ about again.
     show_default=True,
     help="What to do with audio longer than the model takes.",
 )
+@click.option("--allow-cut", is_flag=True, help="Ask also where cutting joined clips removes some of them whole.")
 @click.option("--batch-size", type=click.IntRange(min=1), help="Most requests a call.")
 @click.option("--output", "-o", "folder", type=click.Path(path_type=Path), help="Run folder; default runs/TASK--MODEL.")
 @click.option("--gate", metavar="SPEC", help="Ask only about clips that this gate admits; see `otoscope gate list`.")
@@ -45,6 +46,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     limit: str | None,
     seed: int,
     policy: str,
+    allow_cut: bool,
     batch_size: int | None,
     folder: Path | None,
     gate: str | None,
@@ -79,6 +81,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             command=printable(shlex.join(["otoscope", *map(_without_secret, sys.argv[1:])])),
             watch=display.watch,
             gate=gate,
+            allow_cut=allow_cut,
         )
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from otoscope.audio import Alteration
 from otoscope.report.tables import HEADINGS, cells, number, printable
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
             [(row["kind"], row["metric"], str(row["tasks"]), number(row["mean"])) for row in content["kinds"]],
         ),
         *_instructions(content["instructions"]),
+        *_altered(content["altered"]),
         *section("Judged by"),
         *(
             [f"- {plain(judge)}: {count}" for judge, count in sorted(content["judged_by"].items())]
@@ -66,9 +68,21 @@ def _instructions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*section("By instruction"), *table(headings, lines)] if rows else []
 
 
+def _altered(tasks: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return how many samples of each task had audio that was altered before the model got it, if any had."""
+    kinds = [kind for kind in get_args(Alteration) if any(kind in counts for counts in tasks.values())]
+    lines = [(plain(task), *(str(counts.get(kind, "")) for kind in kinds)) for task, counts in tasks.items()]
+    said = "Samples of which a clip was altered before the model got it."
+    return [*section("Altered audio"), said, *table(("task", *kinds), lines)] if lines else []
+
+
 def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("limit", "seed", "long", "batch", "python", "platform")
-    return {**{name: header[name] for name in names}, **header["model"]["settings"], **header["versions"]}
+    names = ("limit", "seed", "long", "allow_cut", "batch", "python", "platform")
+    return {
+        **{name: header[name] for name in names if name in header},
+        **header["model"]["settings"],
+        **header["versions"],
+    }
 
 
 _MARKS = re.compile(

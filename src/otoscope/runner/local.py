@@ -79,6 +79,7 @@ class Plan:
         batch: most requests a call, or None for what the model likes.
         command: how the run was started, for the header.
         gate: decides about each clip whether the model is asked; None asks always.
+        allow_cut: whether cutting joined clips may remove some of them whole.
     """
 
     tasks: Sequence[Task]
@@ -91,6 +92,7 @@ class Plan:
     batch: int | None = None
     command: str = ""
     gate: Gate | None = None
+    allow_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ class RunResult:
             "tasks": [score.to_json() for score in self.scores],
             "kinds": summarise(self.tasks.values()),
             "instructions": [task.spread._asdict() for task in self.tasks.values() if task.spread],
+            "altered": {name: dict(sorted(task.altered.items())) for name, task in self.tasks.items() if task.altered},
             "missing": [row._asdict() for row in self.missing],
         }
 
@@ -154,7 +157,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         before = _records(folder)
         folder.write_header(make_header(plan.model, plan.judge, _settings(plan)))
         gating = Gating(plan.gate, folder.decisions) if plan.gate else None
-        predictor = Predictor(plan.model, folder.predictions, plan.policy, plan.batch, gating)
+        predictor = Predictor(plan.model, folder.predictions, plan.policy, plan.batch, gating, allow_cut=plan.allow_cut)
         try:
             folder.samples.write_text("")
             for number, task in enumerate(plan.tasks):
@@ -226,6 +229,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "limit": plan.limit or "all",
         "seed": plan.seed,
         "long": plan.policy,
+        "allow_cut": plan.allow_cut,
         "batch": plan.batch or plan.model.batch,
         "gate": gate_identity(plan.gate) if plan.gate else {},
     }

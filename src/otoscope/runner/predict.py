@@ -52,15 +52,25 @@ class Predictor:
         policy: what to do with audio longer than the model takes.
         batch: most requests a call, or None for what the model likes.
         gating: decides whether the model is asked at all; None asks always.
+        allow_cut: whether cutting joined clips may remove some of them whole. No key depends on it: without it such a
+            sample has no answer.
     """
 
     def __init__(
-        self, model: Model, log: Log, policy: LimitPolicy, batch: int | None = None, gating: Gating | None = None
+        self,
+        model: Model,
+        log: Log,
+        policy: LimitPolicy,
+        batch: int | None = None,
+        gating: Gating | None = None,
+        *,
+        allow_cut: bool = False,
     ) -> None:
         self._gating = gating
         self._model = model
         self._log = log
         self._policy = policy
+        self._allow_cut = allow_cut
         self._batch = batch or model.batch
         settings = {**model.settings, "intake": asdict(model.intake), "long": policy}
         self._identity = digest(model.id, dump_json(settings))
@@ -112,7 +122,7 @@ class Predictor:
         audios = [read_audio(clip.source, clip.name) for clip in sample.clips]
         content = tuple(audio.digest for audio in audios)
         request = request_digest(content, sample.instruction, sample.text)
-        pieces = fit(audios, self._model.intake, self._policy) if audios else [[]]
+        pieces = fit(audios, self._model.intake, self._policy, allow_cut=self._allow_cut) if audios else [[]]
         requests = tuple(Request(tuple(clips), sample.instruction, sample.text) for clips in pieces)
         return _Call(digest(request, self._identity), request, sample.id, requests, content)
 
