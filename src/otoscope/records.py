@@ -42,6 +42,12 @@ def dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
 
 
+def add_usage(total: dict[str, float], usage: Mapping[str, float]) -> None:
+    """Add what one answer took to what others took."""
+    for name, amount in usage.items():
+        total[name] = total.get(name, 0) + amount
+
+
 @dataclass(frozen=True, slots=True)
 class Clip:
     """One audio clip that has not been decoded yet.

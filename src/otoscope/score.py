@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from otoscope.audio import alteration
 from otoscope.errors import MetricError, UnreadableValueError
 from otoscope.judges.judge import Judge
+from otoscope.keys import KeyIndex
 from otoscope.metrics import Metric, Rows
 from otoscope.metrics import metric as find_metric
-from otoscope.records import Outcome, Prediction, Score
+from otoscope.records import Outcome, Prediction, Score, add_usage
 from otoscope.relative import scale
 from otoscope.runner.judging import find_judgement, question_of
 from otoscope.runner.log import Log
@@ -67,6 +68,7 @@ class Reading(NamedTuple):
         judge: who judged, or an empty string.
         seconds: what the answer took.
         changes: what was done to the clips before the model got them.
+        usage: what the answer took.
     """
 
     row: Mapping[str, Any]
@@ -78,6 +80,7 @@ class Reading(NamedTuple):
     judge: str = ""
     seconds: float = 0.0
     changes: tuple[str, ...] = ()
+    usage: Mapping[str, float] = {}
 
 
 class Reader:
@@ -120,6 +123,7 @@ class Reader:
             reason=prediction.reason,
             seconds=prediction.seconds,
             changes=prediction.audio,
+            usage=prediction.usage,
         )
         if prediction.status == "ok" and row["expect"] == "abstain":
             return reading._replace(outcome="unsupported", reason="the row holds nothing to answer")
@@ -159,6 +163,7 @@ class TaskScores:
         judged_by: how many judgements each judge gave.
         spread: the primary metric by instruction; None where there are not two instructions with several samples.
         altered: how many samples had clips that were cut, joined and so on.
+        usage: what the answers took, such as tokens, each answer once.
     """
 
     scores: list[Score] = field(default_factory=list)
@@ -166,6 +171,7 @@ class TaskScores:
     judged_by: Counter[str] = field(default_factory=Counter)
     spread: Spread | None = None
     altered: Counter[str] = field(default_factory=Counter)
+    usage: dict[str, float] = field(default_factory=dict)
 
 
 class TaskScorer:
@@ -187,6 +193,7 @@ class TaskScorer:
         self._options: Counter[int] = Counter()
         self._seconds = 0.0
         self._result = TaskScores()
+        self._counted = KeyIndex()
 
     def run(self, rows: Iterable[Mapping[str, Any]], expected: int) -> TaskScores:
         """Return the scores over the task's rows of ``samples.jsonl``; those that lack to ``expected`` are missing."""
@@ -209,6 +216,9 @@ class TaskScorer:
             self._options[len(row["options"])] += 1
         self._seconds += reading.seconds
         self._result.altered.update(set(map(alteration, reading.changes)))
+        if reading.usage and self._counted.get(row["prediction"]) is None:
+            self._counted[row["prediction"]] = 0
+            add_usage(self._result.usage, reading.usage)
         if reading.judge:
             self._result.judged_by[reading.judge] += 1
         if reading.outcome in MISSING:

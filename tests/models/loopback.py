@@ -40,6 +40,7 @@ class Call:
     text: str
     seconds: tuple[float, ...]
     fault: Fault
+    body: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass
@@ -50,11 +51,15 @@ class Loopback:
         script: what goes wrong; it may be replaced while the server runs.
         answer: the message content, if not that.
         together: how many requests must have come before any is answered.
+        retry_after: the header that says when to try again, and its value.
+        spoken: the ``audio`` of the message, beside which there is no content.
     """
 
     script: Script = well
     answer: str | None = None
     together: int = 1
+    retry_after: tuple[str, str] = ("Retry-After-Ms", "5")  # the client waits half a second or more without it
+    spoken: dict[str, Any] | None = None
     calls: list[Call] = field(default_factory=list)
 
     def __enter__(self) -> Self:
@@ -84,11 +89,12 @@ class Loopback:
     def note(self, body: bytes) -> Call:
         """Take one request down and decide its fate."""
         digest = hashlib.sha256(body).digest()
-        [message] = json.loads(body)["messages"]
+        content = json.loads(body)
+        [message] = content["messages"]
         text = " ".join(part["text"] for part in message["content"] if part["type"] == "text")
-        seconds = tuple(_seconds(part["input_audio"]) for part in message["content"] if part["type"] == "input_audio")
+        seconds = tuple(_seconds(part) for part in message["content"] if part["type"] != "text")
         with self._lock:
-            call = Call(text, seconds, self.script(text, self._times[digest]))
+            call = Call(text, seconds, self.script(text, self._times[digest]), content)
             self._times[digest] += 1
             self.calls.append(call)
         return call
@@ -117,7 +123,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, call: Call) -> None:
         heard = " ".join(f"{seconds:.2f}" for seconds in call.seconds)
         answer = f"{call.text} {heard}" if self.owner.answer is None else self.owner.answer
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": answer}}
+        message: dict[str, Any] = {"role": "assistant", "content": answer}
+        if self.owner.spoken is not None:
+            message = {"role": "assistant", "content": None, "audio": self.owner.spoken}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
         usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
         body = {"id": "1", "object": "chat.completion", "created": int(time.time()), "model": "any", "usage": usage}
         self._send(200, json.dumps({**body, "choices": [choice]}).encode(), half=call.fault == "half")
@@ -126,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("Retry-After-Ms", "5")  # the client waits half a second or more without it
+        self.send_header(*self.owner.retry_after)
         self.end_headers()
         self.wfile.write(body[: len(body) // 2] if half else body)
 
@@ -134,7 +143,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-def _seconds(part: dict[str, str]) -> float:
-    assert part["format"] == "wav"
-    samples, rate = soundfile.read(io.BytesIO(base64.b64decode(part["data"], validate=True)))
+def _seconds(part: dict[str, Any]) -> float:
+    if part["type"] == "audio_url":
+        head, data = part["audio_url"]["url"].split(",")
+        assert head == "data:audio/wav;base64"
+    else:
+        assert (part["type"], part["input_audio"]["format"]) == ("input_audio", "wav")
+        data = part["input_audio"]["data"]
+    samples, rate = soundfile.read(io.BytesIO(base64.b64decode(data, validate=True)))
     return len(samples) / float(rate)

@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,9 @@ from loopback import Call, Fault, Loopback
 import otoscope
 from otoscope.audio import read_audio
 from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
-from otoscope.models import Reply, Request, load_chat, load_model
+from otoscope.models import Reply, Request, load_model
 from otoscope.models.openai import OpenAIModel, _read_completion
 from otoscope.task import PACKAGE
-from otoscope.weights import fetch
 
 FAULTS: tuple[Fault, ...] = ("", "", "429", "500", "400", "closed", "half", "slow", "not-json", "wrong-json", "length")
 
@@ -158,6 +158,61 @@ def test_several_clips_and_text_are_one_message() -> None:
     with Loopback() as server:
         [reply] = connect(server).answer([Request(clips, "Same speaker?", "Say yes or no.")])
     assert reply.answer == "Same speaker?\nSay yes or no. 0.50 0.25"
+    [call] = server.calls
+    assert (call.body["stream"], call.body["temperature"]) == (False, 0)
+
+
+def test_clips_may_travel_as_data_urls() -> None:
+    clips = tuple(read_audio((np.zeros(size), 16_000)) for size in (8_000, 4_000))
+    with Loopback() as server:
+        model = connect(server, audio="audio_url")
+        assert model.answer([Request(clips, "Same?")])[0].answer == "Same? 0.50 0.25"
+    [call] = server.calls
+    assert [part["type"] for part in call.body["messages"][0]["content"]] == ["audio_url", "audio_url", "text"]
+    assert model.settings == {**connect(server).settings, "audio": "audio_url"}
+
+
+def test_the_client_waits_as_long_as_the_server_says() -> None:
+    came: list[float] = []
+
+    def script(_text: str, times: int) -> Fault:
+        came.append(time.monotonic())
+        return "" if times else "429"
+
+    with Loopback(script, retry_after=("Retry-After", "2")) as server:
+        assert connect(server, retries="1").answer([make_request()])[0].answer == "What is it? 0.25"
+    assert came[1] - came[0] >= 2
+
+
+def test_tokens_and_what_they_cost_are_summed_by_task(make_task: MakeTask, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with Loopback(answer="high") as server:
+        arguments = (str(make_task(4)), "--model", "openai/any", "-M", f"base_url={server.url}", "-o", str(folder))
+        result = run_cli(*arguments, "-M", "price_in=2.5", "-M", "price_out=10")
+        assert run_cli(*arguments).returncode == 0
+        assert len(server.calls) == 4  # a price changes no key
+    assert "Usage: completion tokens 8, prompt tokens 12, cost 0.00011" in result.stdout
+    scores = json.loads((folder / "scores.json").read_text())
+    assert scores["usage"] == {"tones": scores["usage_in_total"]}
+    assert scores["usage_in_total"] == {"prompt_tokens": 12, "completion_tokens": 8, "cost": pytest.approx(110e-6)}
+    report = (folder / "report.md").read_text()
+    assert "| in total | 8 | 12 | 0.00011 |" in report
+
+
+def test_an_answer_that_two_samples_share_is_paid_for_once(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(3)
+    rows = [json.loads(line) for line in (task / "samples.jsonl").read_text().splitlines()]
+    rows[2] |= {"audio": rows[0]["audio"], "instruction": rows[0]["instruction"]}
+    (task / "samples.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with Loopback(answer="high") as server:
+        result = otoscope.run(str(task), model=connect(server), folder=tmp_path / "run")
+    assert result.usage == {"prompt_tokens": 6, "completion_tokens": 4}
+
+
+def test_nothing_is_said_of_usage_where_the_model_says_nothing(make_task: MakeTask, tmp_path: Path) -> None:
+    result = run_cli(str(make_task(2)), "--model", "null", "-o", str(tmp_path))
+    assert "Usage" not in result.stdout
+    assert "Usage" not in (tmp_path / "report.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -166,6 +221,8 @@ def test_several_clips_and_text_are_one_message() -> None:
         ({"content": ""}, ""),
         ({"content": None, "refusal": "I cannot tell."}, "I cannot tell."),
         ({"content": "half \ud83d of a pair"}, "half \ufffd of a pair"),
+        ({"content": None, "audio": {"data": "", "transcript": "Two."}}, "Two."),
+        ({"content": "2", "audio": {"transcript": "Two."}}, "2"),
     ],
 )
 def test_what_counts_as_an_answer(message: dict[str, Any], answer: str) -> None:
@@ -178,7 +235,8 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["choices", "message", "content", "refusal", "usage", "prompt_tokens"]), inner
+            st.sampled_from(["choices", "message", "content", "refusal", "audio", "data", "usage", "prompt_tokens"]),
+            inner,
         )
     ),
 )
@@ -192,6 +250,7 @@ def test_any_json_is_an_answer_or_a_named_error(body: Any) -> None:
         assert str(error).startswith("the reply ")  # noqa: PT017 - either is right
     else:
         json.dumps([reply.answer, dict(reply.usage)], allow_nan=False).encode()
+        assert isinstance(reply.audio, bytes)
 
 
 @given(st.binary() | st.integers(1, 3).map(lambda size: b"[" * 10**5 * size))
@@ -208,6 +267,9 @@ def test_any_bytes_are_a_named_error(body: bytes) -> None:
         ({"concurrency": "0"}, "concurrency=0 is not a whole number of at least 1"),
         ({"timeout": "nan"}, "timeout=nan is not a number of seconds above 0"),
         ({"longest": "-1"}, "longest=-1 is not a number of seconds above 0"),
+        ({"audio": "flac"}, "audio=flac is neither input_audio nor audio_url"),
+        ({"price_in": "2"}, "price_in without its other half"),
+        ({"price_in": "2", "price_out": "inf"}, "price_out=inf is not a number of at least 0"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, str], message: str) -> None:
@@ -229,38 +291,5 @@ def test_what_can_change_an_answer_is_in_the_settings() -> None:
     plain, cut = load_model("openai/any", options), load_model("openai/any", {**options, "longest": "10"})
     assert plain.settings != cut.settings
     assert cut.intake.longest == 10
+    assert load_model("openai/any", {**options, "clips": "1"}).intake.clips == 1
     assert load_model("openai/any", {**options, "concurrency": "2", "retries": "9"}).settings == plain.settings
-
-
-LLAMA = """
-import sys
-import xllamacpp
-params = xllamacpp.CommonParams()
-params.model.path = sys.argv[1]
-params.n_ctx, params.n_parallel, params.verbosity = 2048, 1, -1
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-server = xllamacpp.Server(params)
-print(server.listening_address, flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_real_server_answers_text_and_its_refusal_of_audio_is_an_error(tmp_path: Path) -> None:
-    pytest.importorskip("xllamacpp")
-    [weights] = fetch("smollm2-135m").glob("*.gguf")
-    command = [sys.executable, "-c", LLAMA, str(weights)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        options = {"base_url": f"{server.stdout.readline().strip()}/v1", "max_tokens": "8"}
-        words = load_chat("openai/any", {**options, "threads": "1"}).chat(
-            "You are terse.", "What is the capital of France?"
-        )
-        pairs = [part for key, value in options.items() for part in ("-M", f"{key}={value}")]
-        run = run_cli("starter", "--model", "openai/any", *pairs, "--judge", "rules", "-o", str(tmp_path), "--json")
-        server.communicate()
-    assert words.strip()
-    assert run.returncode == 1
-    predictions = read_lines(tmp_path / "predictions.jsonl")
-    assert {row["status"] for row in predictions} == {"error"}
-    assert all("audio input is not supported" in row["reason"] for row in predictions)
-    assert all(set(score["counts"]) == {"error"} for score in json.loads(run.stdout)["tasks"])

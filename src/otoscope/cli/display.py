@@ -14,7 +14,7 @@ from rich.text import Text
 
 from otoscope.cli.options import say
 from otoscope.records import Score
-from otoscope.report.tables import HEADINGS, cells, for_terminal
+from otoscope.report.tables import HEADINGS, amount, cells, for_terminal
 from otoscope.runner.local import Begun, Counted, Event, RunResult, Scored
 
 SHOWN = 10
@@ -122,6 +122,8 @@ def _remarks(result: RunResult) -> Iterator[str]:
     judged = result.to_json()["judged_by"]
     if judged:
         yield "Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items()))
+    if result.usage:
+        yield "Usage: " + ", ".join(f"{name.replace('_', ' ')} {amount(took)}" for name, took in result.usage.items())
     yield f"Model: {result.model}"
     yield f"Run: {result.folder}"
 

@@ -4,26 +4,32 @@ import base64
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from otoscope.audio import Audio, Intake, to_wav
-from otoscope.errors import ModelCallError, ModelLoadingError
+from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
 from otoscope.models.chat import MAX_TOKENS
 from otoscope.models.protocol import Reply, Request
-from otoscope.models.remote import check_options, clean_text, read_count, read_object, read_seconds
+from otoscope.models.remote import check_options, clean_text, read_count, read_number, read_object, read_seconds
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
 CONCURRENCY = 8
 RETRIES = 5
+CLIPS = 9
 TIMEOUT_SECONDS = 120.0
+MILLION = 1e6
 CHAT_OPTIONS = ("api_key", "base_url", "concurrency", "max_tokens", "retries", "timeout")
-OPTIONS = (*CHAT_OPTIONS, "longest")
+OPTIONS = (*CHAT_OPTIONS, "audio", "clips", "longest", "price_in", "price_out", "voice")
+
+AudioPart = Literal["input_audio", "audio_url"]
+"""How a message carries a clip: as OpenAI has it, or as a data URL, the only form that some servers take."""
 
 
 class OpenAIModel:
-    """Sends the clips as ``input_audio`` parts of one user message.
+    """Sends the clips as parts of one user message.
 
     A call that fails is retried by the client, which waits as the server's Retry-After says; one that still fails is
     an error, never an empty answer.
@@ -31,10 +37,13 @@ class OpenAIModel:
     Args:
         name: the model's name at the server.
         options: ``base_url`` and ``api_key`` (or OPENAI_BASE_URL and OPENAI_API_KEY), ``concurrency``, ``timeout`` in
-            seconds for one try, ``retries`` after the first try, ``max_tokens``, ``longest`` clip in seconds.
+            seconds for one try, ``retries`` after the first try, ``max_tokens``, ``longest`` clip in seconds,
+            ``clips`` a message may hold before they are joined into one,
+            ``audio`` (``input_audio`` or ``audio_url``), ``voice`` of a spoken answer, which is asked for by that,
+            ``price_in`` and ``price_out`` in a currency a million tokens.
 
     Raises:
-        UsageError: an option is not known, or not a number.
+        UsageError: an option is not known, or not what it must be.
         ModelLoadingError: the client is not installed, or there is no key.
     """
 
@@ -50,18 +59,31 @@ class OpenAIModel:
         if "longest" in options:
             longest = read_seconds(self.id, options, "longest", 0)
             self.settings = {**self.settings, "longest": longest}
-        self.intake = Intake(clips=9, longest=longest)
+        self._part = _read_part(self.id, options)
+        if self._part != "input_audio":
+            self.settings = {**self.settings, "audio": self._part}
+        self._spoken: Mapping[str, Any] = {}
+        if "voice" in options:
+            self._spoken = {
+                "modalities": ["text", "audio"],
+                "audio": {"voice": options["voice"], "format": "wav"},
+            }
+            self.settings = {**self.settings, "voice": options["voice"]}
+        self._prices = _read_prices(self.id, options)  # no part of the settings: they change no answer
+        self.intake = Intake(clips=read_count(self.id, options, "clips", CLIPS), longest=longest)
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer each request by one call."""
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: Request) -> Reply:
-        content = [*map(_audio_part, request.audios), {"type": "text", "text": request.prompt}]
+        parts = [_audio_part(audio, self._part) for audio in request.audios]
+        content = [*parts, {"type": "text", "text": request.prompt}]
         try:
-            return self._server.complete([{"role": "user", "content": content}])
+            reply = self._server.complete([{"role": "user", "content": content}], self._spoken)
         except ModelCallError as error:
             return Reply(error=str(error))
+        return replace(reply, usage={**reply.usage, **_cost(reply.usage, self._prices)})
 
 
 class OpenAIChat:
@@ -69,7 +91,7 @@ class OpenAIChat:
 
     Args:
         name: the model's name at the server.
-        options: as for OpenAIModel, without ``longest``.
+        options: ``base_url``, ``api_key``, ``concurrency``, ``timeout``, ``retries`` and ``max_tokens`` of OpenAIModel.
 
     Raises:
         UsageError: an option is not known, or not a number.
@@ -108,8 +130,12 @@ class _Server:
         server = self._client.base_url.copy_with(userinfo=b"")  # a password has no place in a log
         self.settings = {"server": str(server), "max_tokens": self._max_tokens, "temperature": 0}
 
-    def complete(self, messages: Any) -> Reply:
+    def complete(self, messages: Any, more: Mapping[str, Any] | None = None) -> Reply:
         """Return the model's answer to ``messages``.
+
+        Args:
+            messages: the conversation.
+            more: further parameters of the request.
 
         Raises:
             ModelCallError: the last try failed too, or what came holds no answer.
@@ -122,6 +148,8 @@ class _Server:
                 messages=messages,
                 max_tokens=self._max_tokens,
                 temperature=0,
+                stream=False,
+                **(more or {}),
             )
         except openai.APIStatusError as error:
             raise ModelCallError(f"HTTP {error.status_code}: {error.response.text.strip()[:500]}") from error
@@ -163,9 +191,35 @@ def _forbid_vain_retries(response: Any) -> None:
         response.headers["x-should-retry"] = "false"
 
 
-def _audio_part(audio: Audio) -> dict[str, Any]:
+def _read_part(model: str, options: Mapping[str, str]) -> AudioPart:
+    for part in get_args(AudioPart):
+        if part == options.get("audio", "input_audio"):
+            return part  # type: ignore[no-any-return]  # get_args forgets that these are the names
+    raise UsageError(f"{model}: audio={options['audio']} is neither input_audio nor audio_url")
+
+
+def _read_prices(model: str, options: Mapping[str, str]) -> tuple[float, float] | None:
+    """Return the prices of a million tokens in and out, or None where none is given."""
+    given = [name for name in ("price_in", "price_out") if name in options]
+    if not given:
+        return None
+    if len(given) == 1:
+        raise UsageError(f"{model}: {given[0]} without its other half; give price_in and price_out, 0 for what is free")
+    return read_number(model, options, "price_in"), read_number(model, options, "price_out")
+
+
+def _cost(usage: Mapping[str, float], prices: tuple[float, float] | None) -> dict[str, float]:
+    """Return what the tokens cost; nothing where no price was given, or the server counts no tokens."""
+    if prices is None or not {"prompt_tokens", "completion_tokens"} <= usage.keys():
+        return {}
+    return {"cost": (usage["prompt_tokens"] * prices[0] + usage["completion_tokens"] * prices[1]) / MILLION}
+
+
+def _audio_part(audio: Audio, part: AudioPart) -> dict[str, Any]:
     data = base64.b64encode(to_wav(audio)).decode()
-    return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+    if part == "audio_url":
+        return {"type": part, part: {"url": f"data:audio/wav;base64,{data}"}}
+    return {"type": part, part: {"data": data, "format": "wav"}}
 
 
 def _read_completion(body: bytes) -> Reply:
@@ -174,13 +228,28 @@ def _read_completion(body: bytes) -> Reply:
     try:
         choice = completion["choices"][0]
         finish, message = choice.get("finish_reason"), choice["message"]
-        answer = message.get("content") or message.get("refusal") or message.get("content")
+        audio, transcript = _read_spoken(message.get("audio"))
+        answer = message.get("content") or transcript or message.get("refusal") or message.get("content")
     except (LookupError, TypeError, AttributeError):
         raise ModelCallError(f"the reply is not a chat completion: {body[:200]!r}") from None
-    if not isinstance(answer, str) or (not answer and finish != "stop"):
+    if audio and answer is None:
+        answer = ""
+    if not isinstance(answer, str) or (not answer and not audio and finish != "stop"):
         hint = "; raise -M max_tokens=..." if finish == "length" else ""
         raise ModelCallError(f"the reply holds no text, it finished by {finish!r}{hint}")
-    return Reply(clean_text(answer), usage=_read_usage(completion.get("usage")))
+    return Reply(clean_text(answer), usage=_read_usage(completion.get("usage")), audio=audio)
+
+
+def _read_spoken(audio: Any) -> tuple[bytes, str]:
+    """Return the file of a spoken answer and what the server says is said in it; nothing of a plain one."""
+    if not isinstance(audio, dict):
+        return b"", ""
+    data, transcript = audio.get("data"), audio.get("transcript")
+    try:
+        file = base64.b64decode(data, validate=True) if isinstance(data, str) else b""
+    except ValueError:
+        raise ModelCallError("the reply holds audio that is not base64") from None
+    return file, transcript if isinstance(transcript, str) else ""
 
 
 def _read_usage(usage: Any) -> dict[str, float]:

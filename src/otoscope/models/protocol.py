@@ -26,6 +26,9 @@ class Reply:
     """A model's answer, or in ``error`` the reason why there is none.
 
     Attributes:
+        answer: the text; where it is empty and there is audio, what is said there counts.
+        error: why there is no answer, or an empty string.
+        usage: what the answer took, such as ``prompt_tokens`` and ``cost``.
         audio: the bytes of an audio file with the spoken answer; empty where there is none
     """
 

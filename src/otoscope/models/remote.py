@@ -8,7 +8,7 @@ from typing import Any
 from otoscope.errors import ModelCallError, UsageError
 from otoscope.text import clean_text
 
-__all__ = ["check_options", "clean_text", "read_count", "read_object", "read_seconds"]
+__all__ = ["check_options", "clean_text", "read_count", "read_number", "read_object", "read_seconds"]
 
 
 def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) -> None:
@@ -28,13 +28,29 @@ def read_seconds(model: str, options: Mapping[str, str], name: str, default: flo
     Raises:
         UsageError: it is not.
     """
-    try:
-        value = float(options.get(name, default))
-    except ValueError:
-        value = math.nan
+    value = _float(options.get(name, default))
     if not 0 < value < math.inf:
         raise UsageError(f"{model}: {name}={options[name]} is not a number of seconds above 0")
     return value
+
+
+def read_number(model: str, options: Mapping[str, str], name: str) -> float:
+    """Return an option that is a number of at least 0.
+
+    Raises:
+        UsageError: it is not.
+    """
+    value = _float(options[name])
+    if not 0 <= value < math.inf:
+        raise UsageError(f"{model}: {name}={options[name]} is not a number of at least 0")
+    return value
+
+
+def _float(text: str | float) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def read_count(model: str, options: Mapping[str, str], name: str, default: int, least: int = 1) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from otoscope.audio import Alteration
-from otoscope.report.tables import HEADINGS, cells, number, printable
+from otoscope.report.tables import HEADINGS, amount, cells, number, printable
 
 if TYPE_CHECKING:
     from otoscope.runner.local import RunResult
@@ -39,6 +39,7 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
         ),
         *_instructions(content["instructions"]),
         *_altered(content["altered"]),
+        *_usage(content["usage"], content["usage_in_total"]),
         *section("Judged by"),
         *(
             [f"- {plain(judge)}: {count}" for judge, count in sorted(content["judged_by"].items())]
@@ -74,6 +75,14 @@ def _altered(tasks: Mapping[str, Mapping[str, int]]) -> list[str]:
     lines = [(plain(task), *(str(counts.get(kind, "")) for kind in kinds)) for task, counts in tasks.items()]
     said = "Samples of which a clip was altered before the model got it."
     return [*section("Altered audio"), said, *table(("task", *kinds), lines)] if lines else []
+
+
+def _usage(tasks: Mapping[str, Mapping[str, float]], total: Mapping[str, float]) -> list[str]:
+    """Return what the answers took, if the model said."""
+    rows = [*tasks.items(), ("in total", total)]
+    lines = [(plain(task), *(amount(usage[name]) if name in usage else "" for name in total)) for task, usage in rows]
+    headings = ("task", *(name.replace("_", " ") for name in total))
+    return [*section("Usage"), *table(headings, lines)] if total else []
 
 
 def _settings(header: Mapping[str, Any]) -> dict[str, Any]:

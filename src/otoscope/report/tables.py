@@ -71,6 +71,11 @@ def for_terminal(text: str, encoding: str) -> str:
     return shown
 
 
+def amount(value: float) -> str:
+    """Return tokens as they are counted, and money with four significant digits."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
 def number(value: float | None) -> str:
     """Return a value with about three significant digits, or the word for none."""
     if value is None:

@@ -13,7 +13,7 @@ from otoscope.datasets import count_samples, hub, read_samples
 from otoscope.errors import RunError, TaskError
 from otoscope.judges.judge import Judge
 from otoscope.models.protocol import Model
-from otoscope.records import Sample, Score, dump_json
+from otoscope.records import Sample, Score, add_usage, dump_json
 from otoscope.runner.folder import (
     SCHEMA,
     OpenedTask,
@@ -123,6 +123,14 @@ class RunResult:
         """Every sample without an outcome, with the reason."""
         return [row for task in self.tasks.values() for row in task.missing]
 
+    @property
+    def usage(self) -> dict[str, float]:
+        """What all answers together took, the cost last; empty where no model said."""
+        total: dict[str, float] = {}
+        for task in self.tasks.values():
+            add_usage(total, task.usage)
+        return dict(sorted(total.items(), key=lambda took: (took[0] == "cost", took[0])))
+
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``scores.json``."""
         judged_by: Counter[str] = sum((task.judged_by for task in self.tasks.values()), Counter())
@@ -137,6 +145,8 @@ class RunResult:
             "kinds": summarise(self.tasks.values()),
             "instructions": [task.spread._asdict() for task in self.tasks.values() if task.spread],
             "altered": {name: dict(sorted(task.altered.items())) for name, task in self.tasks.items() if task.altered},
+            "usage": {name: task.usage for name, task in self.tasks.items() if task.usage},
+            "usage_in_total": self.usage,
             "missing": [row._asdict() for row in self.missing],
         }
 

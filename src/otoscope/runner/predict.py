@@ -10,7 +10,7 @@ from otoscope.errors import AudioError, ModelCallError
 from otoscope.models.protocol import Model, Reply, Request
 from otoscope.models.remote import clean_text
 from otoscope.models.replay import request_digest
-from otoscope.records import Prediction, PredictionStatus, Sample, digest, dump_json
+from otoscope.records import Prediction, PredictionStatus, Sample, add_usage, digest, dump_json
 from otoscope.runner.gating import FAILED, Gating, rejected_key
 from otoscope.runner.log import Log
 from otoscope.runner.stage import run_stage
@@ -162,8 +162,7 @@ class Predictor:
         error = next((reply.error for reply in replies if reply.error), "")
         usage: dict[str, float] = {}
         for reply in replies:
-            for name, amount in reply.usage.items():
-                usage[name] = usage.get(name, 0) + amount
+            add_usage(usage, reply.usage)
         return Prediction(
             call.key,
             call.request,
