@@ -9,12 +9,13 @@ from typing import get_args
 from otoscope.audio import LimitPolicy
 from otoscope.errors import UnknownNameError, UsageError
 from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
-from otoscope.models import DEFAULT_MODEL, Model, Request, load_model
+from otoscope.models import DEFAULT_MODEL, Model, Reply, Request, load_model
 from otoscope.models.function import FunctionModel
 from otoscope.probing import DEFAULT_LIMIT, DEFAULT_TASKS, Probe, probe_model
 from otoscope.records import digest
 from otoscope.runner.gating import Gate
 from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
+from otoscope.runner.spoken import DEFAULT_ASR
 from otoscope.task import SUITES, Task, select_tasks, variants
 
 RUNS = Path("runs")
@@ -28,7 +29,7 @@ def _ignore(_event: Event) -> None:
 def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
     tasks: str | Path | Sequence[str | Path],
     *,
-    model: str | Model | Callable[[Request], str] = DEFAULT_MODEL,
+    model: str | Model | Callable[[Request], str | Reply] = DEFAULT_MODEL,
     model_options: Mapping[str, str] | None = None,
     judge: str = DEFAULT_JUDGE,
     judge_options: Mapping[str, str] | None = None,
@@ -41,13 +42,14 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
     watch: Watch = _ignore,
     gate: str | Gate | None = None,
     allow_cut: bool = False,
+    asr: str = DEFAULT_ASR,
 ) -> RunResult:
     """Ask a model about tasks, judge its answers and score them; continue a run that was interrupted.
 
     Args:
         tasks: suites, task ids, globs over ids, or paths of task or suite folders.
         model: a spec such as ``cascade`` or ``openai/NAME``, an object with the methods of ``Model``, or a plain
-            function from a ``Request`` to the answer.
+            function from a ``Request`` to the answer, as text or as a ``Reply``.
         model_options: options of the model.
         judge: ``rules``, ``llm:SPEC``, ``auto`` or ``auto:SPEC``.
         judge_options: options of the judge's language model.
@@ -61,6 +63,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         gate: a spec such as ``gate.json``, or an object with the methods of ``Gate``. Where it turns a clip away the
             model is not called. An answer has the same key with and without a gate.
         allow_cut: whether cutting joined clips may remove some of them whole; without it that is an error.
+        asr: names the speech recognition that writes down spoken answers without text; no other run loads it.
 
     Raises:
         UsageError: a name or option is wrong.
@@ -84,17 +87,19 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         command=command,
         gate=deciding,
         allow_cut=allow_cut,
+        asr=asr,
     )
     return execute(plan, watch)
 
 
 def probe(
-    model: str | Model | Callable[[Request], str],
+    model: str | Model | Callable[[Request], str | Reply],
     tasks: str | Path | Sequence[str | Path] = DEFAULT_TASKS,
     *,
     model_options: Mapping[str, str] | None = None,
     limit: float = DEFAULT_LIMIT,
     seed: int = 0,
+    asr: str = DEFAULT_ASR,
     watch: Watch = _ignore,
 ) -> Probe:
     """Find out whether a model hears its audio, obeys the options and repeats itself. Nothing is stored.
@@ -105,6 +110,7 @@ def probe(
         model_options: options of the model.
         limit: most samples a task, or a fraction of them below 1.
         seed: which samples ``limit`` takes.
+        asr: names the speech recognition that writes down spoken answers without text.
         watch: called with what happens.
 
     Raises:
@@ -114,7 +120,7 @@ def probe(
     """
     names = _names(tasks)
     _check(names, limit, "cut", None)
-    return probe_model(_model(model, model_options), _chosen(names), watch, limit=limit, seed=seed)
+    return probe_model(_model(model, model_options), _chosen(names), watch, limit=limit, seed=seed, asr=asr)
 
 
 def judge_run(
@@ -159,7 +165,7 @@ def _chosen(names: Sequence[str]) -> list[Task]:
     return [part for task in select_tasks(names) for part in variants(task)]
 
 
-def _model(model: str | Model | Callable[[Request], str], options: Mapping[str, str] | None) -> Model:
+def _model(model: str | Model | Callable[[Request], str | Reply], options: Mapping[str, str] | None) -> Model:
     if isinstance(model, str):
         return load_model(model, options)
     return model if isinstance(model, Model) else FunctionModel(model)

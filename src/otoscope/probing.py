@@ -19,6 +19,7 @@ from otoscope.models.protocol import Model, Reply
 from otoscope.runner.controls import Condition, Control, Place, ask_under, pair_up
 from otoscope.runner.judging import question_of
 from otoscope.runner.local import Begun, Counted, Watch
+from otoscope.runner.spoken import DEFAULT_ASR, Scribe
 from otoscope.stats import exact_interval, mcnemar
 from otoscope.task import Task
 
@@ -206,7 +207,13 @@ def _or_word(value: float | None) -> float | str:
 
 
 def probe_model(
-    model: Model, tasks: Sequence[Task], watch: Watch, *, limit: float = DEFAULT_LIMIT, seed: int = 0
+    model: Model,
+    tasks: Sequence[Task],
+    watch: Watch,
+    *,
+    limit: float = DEFAULT_LIMIT,
+    seed: int = 0,
+    asr: str = DEFAULT_ASR,
 ) -> Probe:
     """Ask a model about tasks with the true clips and without them, and say what the answers show.
 
@@ -216,6 +223,7 @@ def probe_model(
         watch: called with what happens.
         limit: most samples a task, or a fraction of them below 1.
         seed: which samples ``limit`` takes.
+        asr: names the speech recognition that writes down spoken answers without text.
 
     Raises:
         TaskError: the rows of a task are wrong.
@@ -223,10 +231,11 @@ def probe_model(
     """
     metrics = {task.id: _metric(task) for task in tasks}
     controls = [control for task in tasks for control in pair_up(task, list(read_samples(task, limit, seed)))]
+    scribe = Scribe(asr)
     replies: dict[Condition, dict[Place, Reply]] = {}
     for condition in CONDITIONS:
         watch(Begun(SHOWN_AS[condition], "ask with", len(controls)))
-        replies[condition] = ask_under(model, controls, condition, lambda status: watch(Counted(status)))
+        replies[condition] = ask_under(model, controls, condition, scribe, lambda status: watch(Counted(status)))
     marked = {
         condition: {
             control.place: _mark(control, metrics[control.task.id], found[control.place]) for control in controls

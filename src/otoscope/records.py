@@ -128,6 +128,10 @@ class Prediction:
     """What was done to the audio before the model got it, in order, such as ``joined 2 clips``."""
     usage: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+    spoken: str = ""
+    """Path of the audio file with the answer in the run folder; empty where the answer was written."""
+    asr: str = ""
+    """The speech recognition that wrote the answer down; empty where the model did."""
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of JSON values."""

@@ -69,6 +69,7 @@ class Reading(NamedTuple):
         seconds: what the answer took.
         changes: what was done to the clips before the model got them.
         usage: what the answer took.
+        asr: the speech recognition that wrote the answer down, or an empty string.
     """
 
     row: Mapping[str, Any]
@@ -81,6 +82,7 @@ class Reading(NamedTuple):
     seconds: float = 0.0
     changes: tuple[str, ...] = ()
     usage: Mapping[str, float] = {}
+    asr: str = ""
 
 
 class Reader:
@@ -124,6 +126,7 @@ class Reader:
             seconds=prediction.seconds,
             changes=prediction.audio,
             usage=prediction.usage,
+            asr=prediction.asr,
         )
         if prediction.status == "ok" and row["expect"] == "abstain":
             return reading._replace(outcome="unsupported", reason="the row holds nothing to answer")
@@ -164,6 +167,7 @@ class TaskScores:
         spread: the primary metric by instruction; None where there are not two instructions with several samples.
         altered: how many samples had clips that were cut, joined and so on.
         usage: what the answers took, such as tokens, each answer once.
+        written_down_by: how many spoken answers each speech recognition wrote down.
     """
 
     scores: list[Score] = field(default_factory=list)
@@ -172,6 +176,7 @@ class TaskScores:
     spread: Spread | None = None
     altered: Counter[str] = field(default_factory=Counter)
     usage: dict[str, float] = field(default_factory=dict)
+    written_down_by: Counter[str] = field(default_factory=Counter)
 
 
 class TaskScorer:
@@ -219,6 +224,8 @@ class TaskScorer:
         if reading.usage and self._counted.get(row["prediction"]) is None:
             self._counted[row["prediction"]] = 0
             add_usage(self._result.usage, reading.usage)
+        if reading.asr:
+            self._result.written_down_by[reading.asr] += 1
         if reading.judge:
             self._result.judged_by[reading.judge] += 1
         if reading.outcome in MISSING:

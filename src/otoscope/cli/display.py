@@ -122,6 +122,8 @@ def _remarks(result: RunResult) -> Iterator[str]:
     judged = result.to_json()["judged_by"]
     if judged:
         yield "Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items()))
+    for asr, count in sorted(result.to_json()["written_down_by"].items()):
+        yield f"Spoken answers: {count} written down by {asr}"
     if result.usage:
         yield "Usage: " + ", ".join(f"{name.replace('_', ' ')} {amount(took)}" for name, took in result.usage.items())
     yield f"Model: {result.model}"

@@ -17,6 +17,17 @@ def json_option(function: Decorated) -> Decorated:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")(function)
 
 
+def asr_option(function: Decorated) -> Decorated:
+    """Add ``--asr``."""
+    return click.option(
+        "--asr",
+        metavar="SPEC",
+        default="whisper-base",
+        show_default=True,
+        help="Speech recognition that writes down spoken answers without text.",
+    )(function)
+
+
 def judge_options(function: Decorated) -> Decorated:
     """Add ``--judge`` and ``-J``."""
     function = click.option(

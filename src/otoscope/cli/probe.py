@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option, key_values, read_limit, say
+from otoscope.cli.options import asr_option, json_option, key_values, read_limit, say
 
 if TYPE_CHECKING:
     from otoscope.probing import Probe, TaskProbe
@@ -28,9 +28,16 @@ Exit status: 0 it hears and repeats itself, 1 it is deaf or does not repeat itse
 @click.option("-M", "model_options", multiple=True, metavar="KEY=VALUE", help="An option of the model.")
 @click.option("--limit", default="8", show_default=True, metavar="N|FRACTION", help="Most samples a task, or a share.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Which samples --limit takes.")
+@asr_option
 @json_option
 def command(
-    model: str, tasks: tuple[str, ...], model_options: tuple[str, ...], limit: str, seed: int, as_json: bool
+    model: str,
+    tasks: tuple[str, ...],
+    model_options: tuple[str, ...],
+    limit: str,
+    seed: int,
+    asr: str,
+    as_json: bool,
 ) -> int:
     """Find out whether a model hears its audio, obeys the options and repeats itself.
 
@@ -54,6 +61,7 @@ def command(
             model_options=key_values("-M", model_options),
             limit=read_limit(limit),
             seed=seed,
+            asr=asr,
             watch=display.watch,
         )
     if as_json:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from otoscope.cli.options import json_option, judge_options, key_values, read_limit
+from otoscope.cli.options import asr_option, json_option, judge_options, key_values, read_limit
 
 EPILOG = """\b
 TASK is a suite (starter), a task id or glob ('starter/*-number'), or the path of a task or suite folder.
@@ -35,6 +35,7 @@ about again.
 @click.option("--allow-cut", is_flag=True, help="Ask also where cutting joined clips removes some of them whole.")
 @click.option("--batch-size", type=click.IntRange(min=1), help="Most requests a call.")
 @click.option("--output", "-o", "folder", type=click.Path(path_type=Path), help="Run folder; default runs/TASK--MODEL.")
+@asr_option
 @click.option("--gate", metavar="SPEC", help="Ask only about clips that this gate admits; see `otoscope gate list`.")
 @json_option
 def command(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -49,6 +50,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     allow_cut: bool,
     batch_size: int | None,
     folder: Path | None,
+    asr: str,
     gate: str | None,
     as_json: bool,
 ) -> int:
@@ -82,6 +84,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             watch=display.watch,
             gate=gate,
             allow_cut=allow_cut,
+            asr=asr,
         )
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))

@@ -12,7 +12,7 @@ from otoscope.records import digest
 
 
 class FunctionModel:
-    """Calls ``function(request)`` for each request and takes the string it returns as the answer.
+    """Calls ``function(request)`` for each request and takes the string it returns as the answer, or its ``Reply``.
 
     The function gets mono audio at 16 kHz, all clips of the sample. An exception it raises fails that request. A digest
     of its code, defaults and simple closure values is part of every key, so an edited function is asked anew; other
@@ -20,7 +20,7 @@ class FunctionModel:
     ``settings`` name it.
 
     Args:
-        function: takes a Request, returns the answer.
+        function: takes a Request, returns the answer as text or as a Reply.
 
     Raises:
         UsageError: it cannot be called.
@@ -29,7 +29,7 @@ class FunctionModel:
     batch = 1
     concurrency = 1
 
-    def __init__(self, function: Callable[[Request], str]) -> None:
+    def __init__(self, function: Callable[[Request], str | Reply]) -> None:
         if not callable(function):
             raise UsageError(
                 f"model: {function!r} is neither a spec, a function nor an object with the methods of Model"
@@ -46,11 +46,13 @@ class FunctionModel:
 
     def _answer(self, request: Request) -> Reply:
         try:
-            answer = self._function(request)
+            answer: object = self._function(request)
         except ModelCallError as error:
             return Reply(error=str(error) or "the call failed")
         except Exception as error:  # noqa: BLE001 - it is the thing under test; what it raises is its result
             return Reply(error=f"{type(error).__name__}: {error}")
+        if isinstance(answer, Reply):
+            return answer
         if not isinstance(answer, str):
             return Reply(error=f"it returned {type(answer).__name__}, not a string")
         return Reply(answer)

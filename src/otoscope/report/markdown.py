@@ -38,6 +38,7 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
             [(row["kind"], row["metric"], str(row["tasks"]), number(row["mean"])) for row in content["kinds"]],
         ),
         *_instructions(content["instructions"]),
+        *_spoken(content["written_down_by"]),
         *_altered(content["altered"]),
         *_usage(content["usage"], content["usage_in_total"]),
         *section("Judged by"),
@@ -67,6 +68,12 @@ def _instructions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         for row in rows
     ]
     return [*section("By instruction"), *table(headings, lines)] if rows else []
+
+
+def _spoken(counts: Mapping[str, int]) -> list[str]:
+    """Return by what spoken answers without text were written down, if there are any."""
+    lines = [f"- {count} written down by {plain(asr)}" for asr, count in sorted(counts.items())]
+    return [*section("Spoken answers"), *lines] if lines else []
 
 
 def _altered(tasks: Mapping[str, Mapping[str, int]]) -> list[str]:

@@ -10,6 +10,7 @@ from otoscope.models.protocol import Model, Reply, Request
 from otoscope.models.remote import clean_text
 from otoscope.records import Sample, digest
 from otoscope.runner.predict import ask
+from otoscope.runner.spoken import UNUSABLE, Scribe, spell
 from otoscope.runner.stage import run_stage
 from otoscope.task import Task
 
@@ -52,8 +53,8 @@ def ask_under(
     model: Model,
     controls: Sequence[Control],
     condition: Condition,
+    scribe: Scribe,
     count: Callable[[str], None],
-    batch: int | None = None,
 ) -> dict[Place, Reply]:
     """Ask a model about every sample under one condition. No stored answer is used and none is stored.
 
@@ -64,18 +65,18 @@ def ask_under(
         model: the model.
         controls: the samples.
         condition: what is heard.
+        scribe: writes down spoken answers without text.
         count: called once a sample with ``ok`` or ``error``.
-        batch: most requests a call, or None for what the model likes.
     """
     replies: dict[Place, Reply] = {}
-    size = batch or model.batch
+    size = model.batch
     if condition == "again":
         size = 1 if size > 1 else _OTHER_BATCH
         controls = controls[::-1]
 
     def emit(answered: tuple[Place, Reply]) -> None:
         place, reply = answered
-        replies[place] = reply
+        replies[place] = reply = _written(reply, scribe)
         count("error" if reply.error else "ok")
 
     def questions() -> Iterator[tuple[Place, Request]]:
@@ -88,7 +89,7 @@ def ask_under(
 
     def work(group: Sequence[tuple[Place, Request]]) -> list[tuple[Place, Reply]]:
         found = ask(model, [request for _, request in group])
-        return [(place, _clean(reply)) for (place, _), reply in zip(group, found, strict=True)]
+        return [(place, reply) for (place, _), reply in zip(group, found, strict=True)]
 
     run_stage(questions(), work, emit, batch=size, concurrency=model.concurrency)
     return replies
@@ -119,5 +120,9 @@ def _audios(control: Control, condition: Condition) -> list[Audio]:
     return audios
 
 
-def _clean(reply: Reply) -> Reply:
-    return replace(reply, answer=clean_text(reply.answer), error=clean_text(reply.error))
+def _written(reply: Reply, scribe: Scribe) -> Reply:
+    """Return a reply in writing, with nothing in it that JSON cannot spell."""
+    try:
+        return Reply(clean_text(spell(reply, scribe)), clean_text(reply.error))
+    except AudioError as error:
+        return Reply(error=f"{UNUSABLE}: {error}")

@@ -31,6 +31,7 @@ from otoscope.runner.gating import Gate, Gating
 from otoscope.runner.judging import judge_task
 from otoscope.runner.log import RunLock
 from otoscope.runner.predict import Keys, Predictor
+from otoscope.runner.spoken import DEFAULT_ASR, Scribe, Spoken
 from otoscope.score import Missing, Reader, TaskScorer, TaskScores, summarise
 from otoscope.task import Part, Task
 
@@ -80,6 +81,7 @@ class Plan:
         command: how the run was started, for the header.
         gate: decides about each clip whether the model is asked; None asks always.
         allow_cut: whether cutting joined clips may remove some of them whole.
+        asr: names the speech recognition that writes down spoken answers without text.
     """
 
     tasks: Sequence[Task]
@@ -93,6 +95,7 @@ class Plan:
     command: str = ""
     gate: Gate | None = None
     allow_cut: bool = False
+    asr: str = DEFAULT_ASR
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ class RunResult:
             "kinds": summarise(self.tasks.values()),
             "instructions": [task.spread._asdict() for task in self.tasks.values() if task.spread],
             "altered": {name: dict(sorted(task.altered.items())) for name, task in self.tasks.items() if task.altered},
+            "written_down_by": dict(sum((task.written_down_by for task in self.tasks.values()), Counter[str]())),
             "usage": {name: task.usage for name, task in self.tasks.items() if task.usage},
             "usage_in_total": self.usage,
             "missing": [row._asdict() for row in self.missing],
@@ -167,7 +171,15 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         before = _records(folder)
         folder.write_header(make_header(plan.model, plan.judge, _settings(plan)))
         gating = Gating(plan.gate, folder.decisions) if plan.gate else None
-        predictor = Predictor(plan.model, folder.predictions, plan.policy, plan.batch, gating, allow_cut=plan.allow_cut)
+        predictor = Predictor(
+            plan.model,
+            folder.predictions,
+            plan.policy,
+            plan.batch,
+            gating,
+            spoken=Spoken(plan.folder, Scribe(plan.asr)),
+            allow_cut=plan.allow_cut,
+        )
         try:
             folder.samples.write_text("")
             for number, task in enumerate(plan.tasks):

@@ -13,6 +13,7 @@ from otoscope.models.replay import request_digest
 from otoscope.records import Prediction, PredictionStatus, Sample, add_usage, digest, dump_json
 from otoscope.runner.gating import FAILED, Gating, rejected_key
 from otoscope.runner.log import Log
+from otoscope.runner.spoken import Spoken
 from otoscope.runner.stage import run_stage
 
 
@@ -52,6 +53,7 @@ class Predictor:
         policy: what to do with audio longer than the model takes.
         batch: most requests a call, or None for what the model likes.
         gating: decides whether the model is asked at all; None asks always.
+        spoken: keeps spoken answers.
         allow_cut: whether cutting joined clips may remove some of them whole. No key depends on it: without it such a
             sample has no answer.
     """
@@ -64,12 +66,14 @@ class Predictor:
         batch: int | None = None,
         gating: Gating | None = None,
         *,
+        spoken: Spoken,
         allow_cut: bool = False,
     ) -> None:
         self._gating = gating
         self._model = model
         self._log = log
         self._policy = policy
+        self._spoken = spoken
         self._allow_cut = allow_cut
         self._batch = batch or model.batch
         settings = {**model.settings, "intake": asdict(model.intake), "long": policy}
@@ -85,7 +89,8 @@ class Predictor:
             count: called once a sample, as soon as it has a prediction, with the prediction's status.
         """
 
-        def emit(prediction: Prediction) -> None:
+        def emit(answered: tuple[Prediction, Sequence[Reply]]) -> None:
+            prediction = self._spoken.keep(*answered)
             self._log.append(prediction.to_json())
             for _ in range(self._waiting.pop(prediction.key)):
                 count(prediction.status)
@@ -109,8 +114,7 @@ class Predictor:
                 count(turned_away.status)
                 continue
             tell(sample, Keys(call.key, call.audio))
-            logged = self._log.get(call.key)
-            if logged is not None and logged["status"] == "ok":
+            if self._is_known(call.key):
                 count("ok")
             elif call.key in self._waiting:
                 self._waiting[call.key] += 1
@@ -125,6 +129,18 @@ class Predictor:
         pieces = fit(audios, self._model.intake, self._policy, allow_cut=self._allow_cut) if audios else [[]]
         requests = tuple(Request(tuple(clips), sample.instruction, sample.text) for clips in pieces)
         return _Call(digest(request, self._identity), request, sample.id, requests, content)
+
+    def _is_known(self, key: str) -> bool:
+        """Tell whether the log has an answer, and see that this run's speech recognition wrote it down, if one did."""
+        logged = self._log.get(key)
+        if logged is None or logged["status"] != "ok":
+            return False
+        if not logged.get("asr"):
+            return True
+        renewed = self._spoken.renew(Prediction.from_json(logged))
+        if renewed is not None and renewed.asr != logged["asr"]:
+            self._log.append(renewed.to_json())
+        return renewed is not None
 
     def _turn_away(self, sample: Sample, call: _Call) -> Prediction | None:
         """Log that the gate lets the model not be asked, and return that record; None where the model is asked."""
@@ -150,13 +166,14 @@ class Predictor:
             self._log.append(Prediction(key, key, sample.id, self._model.id, "error", reason=reason).to_json())
         return key
 
-    def _answer(self, calls: Sequence[_Call]) -> list[Prediction]:
+    def _answer(self, calls: Sequence[_Call]) -> list[tuple[Prediction, Sequence[Reply]]]:
         requests = [request for call in calls for request in call.requests]
         start = time.perf_counter()
         replies = ask(self._model, requests)
         seconds = (time.perf_counter() - start) / len(requests)
         waiting = iter(replies)
-        return [self._predict(call, [next(waiting) for _ in call.requests], seconds) for call in calls]
+        groups = [(call, [next(waiting) for _ in call.requests]) for call in calls]
+        return [(self._predict(call, group, seconds), group) for call, group in groups]
 
     def _predict(self, call: _Call, replies: Sequence[Reply], seconds: float) -> Prediction:
         error = next((reply.error for reply in replies if reply.error), "")
