@@ -74,12 +74,20 @@ def _details() -> "dict[ProviderName, Details]":
     seconds = f"{worker.TIMEOUT_SECONDS:g}"
     return {
         "cascade": Details(
-            ("threads=N", "and where the LLM is openai/NAME the options of openai without longest"),
+            ("threads=N", "and where the LLM is openai/NAME the options of openai up to max_tokens"),
             "otoscope run starter --model cascade/whisper-tiny.en+smollm2-135m -M threads=2",
             _cascade_names(),
         ),
         "openai": Details(
-            (*chat, "longest=SECONDS"),
+            (
+                *chat,
+                "audio=input_audio|audio_url",
+                f"clips={openai.CLIPS}",
+                "longest=SECONDS",
+                "voice=NAME",
+                "price_in=PRICE",
+                "price_out=PRICE",
+            ),
             "otoscope run starter --model openai/NAME -M base_url=http://127.0.0.1:8000/v1 -M concurrency=2",
         ),
         "cmd": Details(
