@@ -1,6 +1,8 @@
 """Decode, mix to mono, resample, join, cut or chunk audio; every change is told, none is silent."""
 
 import io
+import math
+import re
 import shutil
 import stat
 import subprocess
@@ -38,6 +40,9 @@ MOST_BYTES = 2**32
 MOST_VALUES = 2**31
 """Most samples, all channels together, that a file may decode to: 3 hours of stereo at 96 kHz."""
 
+FRAMES_UNKNOWN = 2**63 - 1
+"""What libsndfile says where a header does not tell how many frames there are."""
+
 LimitPolicy = Literal["cut", "chunk", "refuse"]
 """What happens to audio longer than a model takes: keep the beginning, ask once a piece, or fail by name."""
 
@@ -45,8 +50,10 @@ Alteration = Literal["averaged", "resampled", "joined", "cut", "chunked", "remov
 """What can be done to a clip before a model gets it; each change begins with one of these words."""
 
 _BLOCK_VALUES = 2**24
-_FRAMES_UNKNOWN = 2**63 - 1
 _OGG_LAST_PAGE = 0x04
+_AU_SIZE_UNKNOWN = 2**32 - 1
+_SPHERE_HEADER = 1024
+_SPHERE_FIELD = re.compile(rb"^(\w+) -i (\d+)", re.MULTILINE)
 
 
 class _Chunks(NamedTuple):
@@ -69,6 +76,8 @@ _CHUNKS = {
     b"FORMAIFC": _Chunks(12, b"SSND", 4, "big"),
     b"riff\xa5\xd6\x28\xdb": _Chunks(40, _W64_SAMPLES, 8, "little", 8, size_counts_head=True),
     b"caffdesc": _Chunks(8, b"data", 8, "big", 1),
+    b"FORM8SVX": _Chunks(12, b"BODY", 4, "big"),
+    b"FORM16SV": _Chunks(12, b"BODY", 4, "big"),
 }
 """By the bytes 0 to 3 and 8 to 11 of the file."""
 
@@ -113,11 +122,29 @@ class Intake:
 AudioSource = Path | str | bytes | BinaryIO | tuple["NDArray[np.generic]", int]
 
 
-def read_audio(source: AudioSource, name: str = "") -> Audio:
-    """Decode ``source`` to mono float32 at its own rate.
+class Channels(NamedTuple):
+    """Decoded audio before its channels are averaged.
 
-    Several channels become one by their mean. Integer arrays are scaled by their type's full scale; uint8 has its zero
-    at 128, as in a WAV file.
+    Attributes:
+        frames: float32, shape (samples, channels), full scale 1.0.
+        rate: samples a second (Hz).
+        name: how errors name the clip.
+    """
+
+    frames: "NDArray[np.float32]"
+    rate: int
+    name: str
+
+
+def read_audio(source: AudioSource, name: str = "") -> Audio:
+    """Decode ``source`` to mono float32 at its own rate: ``average`` of ``read_channels``, which say what is raised."""
+    return average(read_channels(source, name))
+
+
+def read_channels(source: AudioSource, name: str = "") -> Channels:
+    """Decode ``source`` to float32 at its own rate.
+
+    Integer arrays are scaled by their type's full scale; uint8 has its zero at 128, as in a WAV file.
 
     Args:
         source: a path, the bytes of an audio file, an open binary file, or a pair (array, rate in Hz) whose array
@@ -134,7 +161,7 @@ def read_audio(source: AudioSource, name: str = "") -> Audio:
     else:
         data, name = _read_bytes(source, name)
         frames, rate = _decode(data, name)
-    return _to_mono(frames, rate, name)
+    return Channels(frames, rate, name)
 
 
 def _printable(name: str) -> str:
@@ -214,7 +241,7 @@ def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
         if data[:4] == b"fLaC":
             raise TruncatedAudioError(f"{name}: the FLAC stream breaks off or is damaged; fetch it again") from error
         return _decode_with_ffmpeg(data, name)
-    if len(frames) < announced < _FRAMES_UNKNOWN:
+    if len(frames) < announced < FRAMES_UNKNOWN:
         raise TruncatedAudioError(f"{name}: the file ends before the audio its header announces; fetch it again")
     return frames, rate
 
@@ -237,14 +264,38 @@ def _read_frames(file: Any, name: str) -> "NDArray[np.float32]":
 
 
 def _breaks_off(data: bytes) -> bool:
-    """Tell whether a file of chunks or an Ogg file ends early; libsndfile reads what is there without a word."""
+    """Tell whether a file ends early whose format says where it ends; libsndfile reads what is there without a word.
+
+    Of the formats that it reads, IRCAM, PAF and PVF do not say it, and HTK, AVR and samplers' own are not looked at.
+    """
     layout = _CHUNKS.get(data[:4] + data[8:12])
     if layout is not None:
         return _chunks_break_off(data, layout)
     if data[:4] == b"OggS":
         last = data.rfind(b"OggS")
         return last + 5 >= len(data) or not data[last + 5] & _OGG_LAST_PAGE
-    return False
+    if data[:4] in {b".snd", b"dns."}:
+        order: Literal["little", "big"] = "big" if data[:4] == b".snd" else "little"
+        start, size = (int.from_bytes(data[at : at + 4], order) for at in (4, 8))
+        return size != _AU_SIZE_UNKNOWN and start + size > len(data)
+    if data.startswith(b"NIST_1A"):
+        return _sphere_breaks_off(data)
+    return data.startswith(b"Creative Voice File") and _blocks_break_off(data)
+
+
+def _sphere_breaks_off(data: bytes) -> bool:
+    """Tell whether a NIST SPHERE file of plain samples ends early; a count that is absent is the least there can be."""
+    fields = {b"sample_count": 0, b"channel_count": 1, b"sample_n_bytes": 1}
+    fields |= {name: int(size) for name, size in _SPHERE_FIELD.findall(data[:_SPHERE_HEADER]) if name in fields}
+    return _SPHERE_HEADER + math.prod(fields.values()) > len(data)
+
+
+def _blocks_break_off(data: bytes) -> bool:
+    """Tell whether a VOC file ends within a block."""
+    at = int.from_bytes(data[20:22], "little")
+    while at < len(data) and data[at]:
+        at += 4 + int.from_bytes(data[at + 1 : at + 4], "little")
+    return at > len(data)
 
 
 def _chunks_break_off(data: bytes, layout: _Chunks) -> bool:
@@ -280,9 +331,15 @@ def _decode_with_ffmpeg(data: bytes, name: str) -> tuple["NDArray[np.float32]", 
     return frames, rate
 
 
-def _to_mono(frames: "NDArray[np.float32]", rate: int, name: str) -> Audio:
+def average(channels: Channels) -> Audio:
+    """Return the mean of all channels.
+
+    Raises:
+        AudioError: there are no samples, the rate is none of audio, or a sample is no number.
+    """
     import numpy as np
 
+    frames, rate, name = channels
     if not frames.size:
         raise EmptyAudioError(f"{name}: the file holds no samples")
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:

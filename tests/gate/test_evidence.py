@@ -1,6 +1,7 @@
 """Inputs that nobody should send, each with the reason it gets, and the ones after it that are decided all the same."""
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,21 @@ def three_hours(folder: Path) -> Path:
     return path
 
 
+def named_pipe(folder: Path) -> Path:
+    path = folder / "pipe.wav"
+    if not path.exists():
+        os.mkfifo(path)
+    return path
+
+
+def without_length(samples: NDArray[Any], rate: int = RATE) -> bytes:
+    """Return a FLAC stream as a program leaves it that writes to a pipe."""
+    data = bytearray(wav(samples, rate, container="FLAC"))
+    data[21] &= 0xF0
+    data[22:26] = bytes(4)
+    return bytes(data)
+
+
 def stereo(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], int]:
     return np.column_stack([left, right]), RATE
 
@@ -76,6 +92,10 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "no samples": (lambda _: (np.zeros(0, np.float32), RATE), "empty"),
     "no frames in a file": (lambda _: wav(np.zeros(0, np.float32)), "empty"),
     "no bytes": (lambda _: b"", "empty"),
+    "one sample at a high rate": (lambda _: (np.ones(1, np.float32), 96_000), "empty"),
+    "a rate of none": (lambda _: (tone(), 0), "undecodable"),
+    "a rate that is no number": (lambda _: (tone(), "fast"), "undecodable"),
+    "a pipe": (named_pipe, "undecodable"),
     "one sample": (lambda _: (np.ones(1, np.float32), RATE), "too-short"),
     "just too short": (lambda _: (tone(0.099), RATE), "too-short"),
     "silence": (lambda _: (np.zeros(RATE, np.float32), RATE), "near-silent"),
@@ -89,8 +109,15 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "a folder": (lambda folder: folder, "undecodable"),
     "nothing there": (lambda folder: folder / "absent.wav", "missing"),
     "half a flac": (lambda _: wav(tone(3), container="FLAC")[:9000], "truncated"),
+    "half an au": (lambda _: wav(tone(), container="AU")[:9000], "truncated"),
+    "half a sphere": (lambda _: wav(tone(), container="NIST")[:9000], "truncated"),
     "half a wav": (lambda _: wav(tone())[:9000], "truncated"),
     "three hours": (three_hours, "too-long"),
+    "over an hour in an array": (lambda _: (np.zeros(3601 * 1000, np.float32), 1000), "too-long"),
+    "over an hour that no header tells": (
+        lambda _: without_length(np.zeros(3601 * 1000, np.float32), 1000),
+        "too-long",
+    ),
     "an open file at its end": (lambda _: io.BytesIO(), "empty"),
     "integers": (lambda _: ((tone() * 32767).astype(np.int16), RATE), "evidence"),
     "telephone rate": (lambda _: (tone(rate=8000), 8000), "evidence"),
@@ -99,6 +126,10 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "24 bits": (lambda _: wav(tone(), subtype="PCM_24"), "evidence"),
     "double precision": (lambda _: (tone().astype(np.float64), RATE), "evidence"),
     "a double file": (lambda _: wav(tone(), subtype="DOUBLE"), "evidence"),
+    "stereo": (lambda _: stereo(tone(), 0.5 * tone()), "evidence"),
+    "a flac of unknown length": (lambda _: without_length(tone()), "evidence"),
+    "stereo of unknown length": (lambda _: without_length(stereo(tone(), tone())[0]), "evidence"),
+    "anti-phase of unknown length": (lambda _: without_length(stereo(tone(), -tone())[0]), "anti-phase"),
     "six channels, one used": (six_channels, "evidence"),
     "constant offset": (lambda _: (tone() + 0.3, RATE), "evidence"),
     "over full scale": (lambda _: (tone(level=1.4), RATE), "evidence"),

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otoscope.audio import Audio, AudioSource, read_audio, resample
+from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_channels, resample
 from otoscope.errors import AudioError, TooLongAudioError
 from otoscope.records import Clip, digest
 
@@ -99,14 +99,17 @@ def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
 
     source = clip.source if isinstance(clip.source, (Path, bytes, tuple)) else clip.source.read()
     try:
-        _refuse_long(source, clip.name, longest)
-        audio = read_audio(source, clip.name)
+        if not isinstance(source, tuple):
+            _refuse_long(_announced_seconds(source), clip.name, longest)
+        channels = read_channels(source, clip.name)
+        audio = average(channels)
+        _refuse_long(audio.seconds, clip.name, longest)  # not every header says how long the audio is
+        samples = resample(audio, RATE).samples
     except AudioError as error:
         nothing = np.zeros(0, np.float32)
         return Sound(digest("unusable", error.reason, clip.name), error.reason, str(error), (), nothing, 0.0, -240.0)
     level = peak_level(audio.samples, audio.rate)
-    code, message = _examine(source, audio, clip.name)
-    samples = resample(audio, RATE).samples
+    code, message = _examine(channels, audio)
     return Sound(audio.digest, code, message, tuple(_flags(audio.samples)), samples, audio.seconds, level)
 
 
@@ -128,51 +131,43 @@ def peak_level(samples: "NDArray[np.float32]", rate: int) -> float:
     return float(20 * np.log10(max(np.sqrt(power), QUIETEST)))
 
 
-def _refuse_long(source: AudioSource, name: str, longest: float) -> None:
-    seconds = _announced_seconds(source)
+def _refuse_long(seconds: float, name: str, longest: float) -> None:
     if seconds > longest:
         raise TooLongAudioError(f"{name}: {seconds:.0f} s; a gate takes {longest:g} s, cut the file into pieces")
 
 
-def _announced_seconds(source: AudioSource) -> float:
-    """Return the duration without decoding, or 0.0 where only decoding tells."""
+def _announced_seconds(source: Path | bytes) -> float:
+    """Return the duration that the header announces, or 0.0 where only decoding tells."""
     import soundfile
 
-    if isinstance(source, tuple):
-        return len(source[0]) / source[1]
     try:
-        return float(soundfile.info(_openable(source)).duration)
-    except (soundfile.LibsndfileError, OSError):  # the decoder says what is wrong
+        if isinstance(source, Path) and not source.is_file():
+            return 0.0  # nothing but a regular file is opened: a pipe would never answer
+        header = soundfile.info(io.BytesIO(source) if isinstance(source, bytes) else source)
+    except (soundfile.LibsndfileError, OSError, ValueError):  # the decoder says what is wrong
         return 0.0
+    return float(header.duration) if header.frames < FRAMES_UNKNOWN else 0.0
 
 
-def _openable(source: AudioSource) -> Any:
-    return io.BytesIO(source) if isinstance(source, bytes) else source
-
-
-def _examine(source: AudioSource, audio: Audio, name: str) -> tuple[str, str]:
+def _examine(channels: Channels, audio: Audio) -> tuple[str, str]:
     import numpy as np
 
+    name = channels.name
     peak = float(np.abs(audio.samples).max())
     if peak > UNSCALED_PEAK:
         return "unscaled", f"{name}: samples reach {peak:g}, full scale is 1.0; divide integers by their full scale"
-    if audio.changes and _cancels(source, audio.rate):
+    if _cancels(channels):
         return "anti-phase", f"{name}: the channels cancel when they are averaged; invert one, or give one alone"
     return "", ""
 
 
-def _cancels(source: AudioSource, rate: int) -> bool:
+def _cancels(channels: Channels) -> bool:
     """Tell whether two channels are each other's negative and the mean of all is the worse for it."""
     import numpy as np
-    import soundfile
 
-    if isinstance(source, tuple):
-        frames = np.asarray(source[0], np.float32)
-    else:
-        try:
-            frames = soundfile.read(_openable(source), dtype="float32", always_2d=True)[0]
-        except soundfile.LibsndfileError:  # decoded by another program, which gives no second look
-            return False
+    frames, rate, _ = channels
+    if frames.shape[1] == 1:
+        return False
     levels = [peak_level(channel, rate) for channel in frames.T]
     loudest = int(np.argmax(levels))
     if levels[loudest] - peak_level(frames.mean(axis=1), rate) < ANTI_PHASE_LOSS:
