@@ -1,15 +1,18 @@
 """Foreign text in tables and reports: shown, not obeyed."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from otoscope.cli.display import Display, print_result
+from otoscope.cli.main import cli
 from otoscope.records import Outcome, Score
 from otoscope.report.markdown import code, plain, render_report, table
 from otoscope.report.tables import for_terminal, printable
@@ -148,3 +151,22 @@ def test_a_run_in_progress_shows_markup(
     assert SHOWN in shown
     assert (f"judge {SHOWN}" in shown) == terminal
     assert "\x1b[31m\n" not in shown
+
+
+ODD, ODD_SHOWN = "a\x1b[31m\n", r"a\x1b[31m\n"
+
+
+def test_names_that_a_terminal_would_obey_are_shown_by_tasks_and_judge(tmp_path: Path) -> None:
+    task = {"name": ODD, "id": "odd", "metrics": ["accuracy"], "options": ["a", "b"], "audios": 0}
+    row = {"id": ODD, "instruction": "a or b?", "label": " "}
+    (tmp_path / "task.json").write_text(json.dumps(task))
+    (tmp_path / "samples.jsonl").write_text(json.dumps(row))
+    (tmp_path / "answers.jsonl").write_text(json.dumps({**row, "target": "a", "answer": f"{ODD} a or maybe b"}))
+    for command in (
+        ("tasks", "list", str(tmp_path)),
+        ("tasks", "check", str(tmp_path)),
+        ("judge", str(tmp_path / "answers.jsonl"), "--kind", "classification"),
+    ):
+        printed = CliRunner().invoke(cli, command).output
+        assert ODD_SHOWN in printed, command
+        assert "\x1b" not in printed

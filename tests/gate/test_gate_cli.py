@@ -49,3 +49,14 @@ def test_wrong_usage_exits_with_2(tmp_path: Path) -> None:
 
 def test_what_there_is_can_be_listed() -> None:
     assert {"energy", "sure-paper", "whisper"} <= {line.split()[0] for line in gate("list").stdout.splitlines()}
+
+
+def test_names_that_a_terminal_would_obey_are_shown(tmp_path: Path) -> None:
+    odd = tmp_path / "a\x1b[31m\u202e\n.wav"
+    write_clip(odd, 1.0)
+    plain = gate("check", odd, "--gate", "energy")
+    assert plain.returncode == 0
+    assert plain.stdout.count("\n") == 1
+    assert r"a\x1b[31m\u202e\n.wav" in plain.stdout
+    [line] = gate("check", odd, "--gate", "energy", "--json").stdout.splitlines()
+    assert json.loads(line)["file"] == str(odd)

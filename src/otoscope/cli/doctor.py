@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 
 EXTRAS = {
     "ctranslate2": "local",
@@ -44,10 +44,10 @@ def command(as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps([finding._asdict() for finding in findings], indent=1))
         return 0
-    click.echo(f"python {platform.python_version()} on {platform.platform()}")
+    say(f"python {platform.python_version()} on {platform.platform()}")
     for finding in findings:
         remedy = f"    to get it: {finding.remedy}" if finding.remedy else ""
-        click.echo(f"{finding.what:<32} {finding.found}{remedy}")
+        say(f"{finding.what:<32} {finding.found}{remedy}")
     return 0
 
 

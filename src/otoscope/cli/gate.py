@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import Decorated, json_option, key_values
+from otoscope.cli.options import Decorated, json_option, key_values, say
 from otoscope.cli.sure_report import replay_command
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def list_gates() -> int:
     from otoscope.gate.rule import PRESETS
 
     for name, meaning in PRESETS.items():
-        click.echo(f"{name:<16} {meaning}")
-    click.echo("Names are joined by +, such as energy+silero.")
+        say(f"{name:<16} {meaning}")
+    say("Names are joined by +, such as energy+silero.")
     return 0
 
 
@@ -96,7 +96,10 @@ def check_files(
     status = 0
     for file in files:
         decision = gate.decide([Clip(file, str(file))])
-        click.echo(_json(file, decision) if as_json else _line(file, decision))
+        if as_json:
+            click.echo(_json(file, decision))
+        else:
+            say(_line(file, decision))
         if decision.reason in NO_EVIDENCE or (strict and not decision.admit):
             status = 1
     return status
@@ -168,7 +171,7 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
         click.echo(json.dumps(calibrated.gate.to_json(), indent=1))
         return 0
     _tell(calibrated)
-    click.echo(f"written: {', '.join(map(str, paths))}")
+    say(f"written: {', '.join(map(str, paths))}")
     return 0
 
 
@@ -186,16 +189,16 @@ def _counting() -> "Iterator[Watch]":
 def _tell(calibrated: "Calibrated") -> None:
     record = calibrated.gate.calibration
     at = record["at"]
-    click.echo(f"{calibrated.score} at least {calibrated.threshold:.2f} ({record['rule']}, {record['split']})")
-    click.echo(
+    say(f"{calibrated.score} at least {calibrated.threshold:.2f} ({record['rule']}, {record['split']})")
+    say(
         f"supported     {at['supported'] - at['rejected']} of {at['supported']} admitted; {at['failed']} of "
         f"{at['sources']} sources lose a row (at most {record['rejects_at_most']:.3g} of all sources, at a risk of "
         f"{record['delta']:g})"
     )
     for kind, (away, total) in at["turned_away"].items():
-        click.echo(f"{kind:<13} {away} of {total} turned away")
+        say(f"{kind:<13} {away} of {total} turned away")
     for note in calibrated.notes:
-        click.echo(f"note: {note}")
+        say(f"note: {note}")
 
 
 command.add_command(replay_command)

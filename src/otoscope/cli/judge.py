@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from otoscope.cli.options import json_option, judge_options, key_values
+from otoscope.cli.options import json_option, judge_options, key_values, say
 from otoscope.errors import TaskError, UsageError
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def _judge_run(folder: Path, judge: str, options: dict[str, str], as_json: bool)
 def _judge_file(file: Path, kind: "JudgedKind | None", judge: str, options: dict[str, str], as_json: bool) -> int:
     from otoscope.judges.judge import load_judge
     from otoscope.judges.rows import judge_answers
+    from otoscope.report.tables import printable
     from otoscope.score import MISSING
 
     kind = _known(kind, file)
@@ -107,7 +108,8 @@ def _judge_file(file: Path, kind: "JudgedKind | None", judge: str, options: dict
         if as_json:
             click.echo(json.dumps({"id": judgement.sample, "status": judgement.status, **ruling}, ensure_ascii=False))
         else:
-            click.echo("\t".join([judgement.sample, judgement.status, *ruling.values(), repr(judgement.explanation)]))
+            cells = (judgement.sample, judgement.status, *ruling.values(), judgement.explanation)
+            click.echo("\t".join(map(printable, cells)))
         wrong = wrong or judgement.status in MISSING
     return 1 if wrong else 0
 
@@ -181,7 +183,7 @@ def _read(file: Path, labelled_for: "JudgedKind | None" = None) -> tuple[list["A
                 label_of(row, labelled_for)
             rows.append(row)
         except TaskError as error:
-            click.echo(f"otoscope: {error}", err=True)
+            say(f"otoscope: {error}", err=True)
             wrong = True
     if not rows:
         raise TaskError(
@@ -191,21 +193,24 @@ def _read(file: Path, labelled_for: "JudgedKind | None" = None) -> tuple[list["A
 
 
 def _print(result: "Agreement") -> None:
-    click.echo(f"judge      {result.judge}")
-    click.echo(f"decided    {result.decided}")
-    click.echo(f"agreement  {result.agreement} where decided")
-    click.echo(f"           {result.agreement_of_all} of all rows")
+    say(f"judge      {result.judge}")
+    say(f"decided    {result.decided}")
+    say(f"agreement  {result.agreement} where decided")
+    say(f"           {result.agreement_of_all} of all rows")
     columns = sorted({said for row in result.confusion.values() for said in row})
-    click.echo("\nlabel \\ judge" + "".join(f"{said:>15}" for said in columns))
+    say("")
+    say("label \\ judge" + "".join(f"{said:>15}" for said in columns))
     for label, row in sorted(result.confusion.items()):
-        click.echo(f"{label:13}" + "".join(f"{row.get(said, 0):15}" for said in columns))
+        say(f"{label:13}" + "".join(f"{row.get(said, 0):15}" for said in columns))
     if result.disagreed:
-        click.echo(f"\ndiffer     {_some(result.disagreed)}")
+        say("")
+        say(f"differ     {_some(result.disagreed)}")
     if result.repeats:
-        click.echo(f"\nflips      {result.repeats.flips} in {result.repeats.times} repeats")
+        say("")
+        say(f"flips      {result.repeats.flips} in {result.repeats.times} repeats")
         if result.repeats.flipped:
-            click.echo(f"           {_some(result.repeats.flipped)}")
-        click.echo(f"agreed     {', '.join(map(str, result.repeats.agreed))} rows in the repeats")
+            say(f"           {_some(result.repeats.flipped)}")
+        say(f"agreed     {', '.join(map(str, result.repeats.agreed))} rows in the repeats")
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -54,11 +54,11 @@ def run_folder(function: Decorated) -> Decorated:
     )
 
 
-def say(text: str) -> None:
-    """Print one line on standard output, with nothing in it that a terminal would obey."""
+def say(text: str, *, err: bool = False) -> None:
+    """Print one line on standard output or standard error, with nothing in it that a terminal would obey."""
     from otoscope.report.tables import for_terminal
 
-    click.echo(for_terminal(text, sys.stdout.encoding))
+    click.echo(for_terminal(text, (sys.stderr if err else sys.stdout).encoding), err=err)
 
 
 def key_values(flag: str, pairs: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 from otoscope.cli.sure_report import control_command, report_command
 from otoscope.errors import UsageError
 
@@ -153,11 +153,11 @@ def _families(added: tuple[str, ...], music: Path | None, environment: Path | No
 def _print(datasheet: dict[str, Any], output: Path) -> None:
     for split, counts in datasheet["counts"].items():
         kinds, rows = counts["kinds"], cast("dict[str, int]", counts["rows"])
-        click.echo(
+        say(
             f"{split:<6} {counts['sources']:>3} sources: {kinds['supported']} supported, {kinds['non-speech']} "
             f"non-speech, {kinds['babble']} babble; {rows['leaking']} leak; {rows['written']} rows written"
         )
-    click.echo(f"{output}: datasheet.md says what is in it; next: otoscope run {output}")
+    say(f"{output}: datasheet.md says what is in it; next: otoscope run {output}")
 
 
 command.add_command(report_command)

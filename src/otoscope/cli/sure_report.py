@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ def report_command(
         click.echo(text)
     else:
         output.write_text(f"{text.rstrip()}\n", "utf-8")
-        click.echo(f"written: {output}")
+        say(f"written: {output}")
     return 1 if any(run["missing"] for run in report["runs"]) else 0
 
 
@@ -81,7 +81,9 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
+    from otoscope.report.tables import for_terminal
     from otoscope.runner.replay import replay
     from otoscope.sure.report import build, read_runs
 
@@ -92,14 +94,16 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=1, sort_keys=True))
         return 0
+    console = Console(width=200, highlight=False)
     shown = Table(box=None, pad_edge=False)
     for heading in ("model", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed"):
         shown.add_column(heading, no_wrap=True)
     for row in rows:
         names = ("gate_rejection", "system_rejection", "retention", "supported_accuracy")
         shares = (f"{row[name]['count']}/{row[name]['of']}" for name in names)
-        shown.add_row(row["model"], row["gate"], f"{row['calls']} of {row['rows']}", *shares, str(row["failed"]))
-    Console(width=200, highlight=False).print(shown)
+        cells = (row["model"], row["gate"], f"{row['calls']} of {row['rows']}", *shares, str(row["failed"]))
+        shown.add_row(*(Text(for_terminal(cell, console.encoding)) for cell in cells))
+    console.print(shown)
     return 0
 
 
@@ -121,7 +125,7 @@ def control_command(*, folder: Path, split: str, self_abstain: bool, output: Pat
     from otoscope.sure.control import build_control
 
     rows = build_control(folder, split, output, self_abstain=self_abstain)
-    click.echo(f"{output}: {rows} rows; next: otoscope run {output}")
+    say(f"{output}: {rows} rows; next: otoscope run {output}")
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from otoscope.cli.options import json_option
+from otoscope.cli.options import json_option, say
 
 if TYPE_CHECKING:
     from otoscope.judges.labels import Labels
@@ -84,7 +84,7 @@ def list_tasks(names: tuple[str, ...], as_json: bool, **filters: Any) -> int:
     if "max_audios" in asked:
         unknown = sum(task.audios is None for task in filter_tasks(selected, **{**asked, "max_audios": None}))
         if unknown:
-            click.echo(f"left out: {unknown} tasks with an unknown number of clips a sample", err=True)
+            say(f"left out: {unknown} tasks with an unknown number of clips a sample", err=True)
     if as_json:
         click.echo(json.dumps([_entry(task) for task in tasks], ensure_ascii=False, indent=1))
     else:
@@ -97,7 +97,7 @@ def _print_list(tasks: Sequence["Task"]) -> None:
     for task in tasks:
         metrics = ", ".join(task.metrics)
         corpus = f" ({task.source})" if task.hub_parts else ""
-        click.echo(f"{task.id:<{width}} {task.kind:<15} {_samples(task):>7}  {metrics:<18}  {task.name}{corpus}")
+        say(f"{task.id:<{width}} {task.kind:<15} {_samples(task):>7}  {metrics:<18}  {task.name}{corpus}")
 
 
 def _entry(task: "Task") -> dict[str, Any]:
@@ -170,14 +170,14 @@ def check_task(path: Path) -> int:
         problems = 0
         for problem in _problems(task, contents):
             problems += 1
-            click.echo(problem, err=True)
+            say(problem, err=True)
         for note in () if task.hub_parts else _notes(task, contents):
-            click.echo(f"note: {task.id}: {note}")
+            say(f"note: {task.id}: {note}")
         if task.hub_parts:
             said = f"the task file has {problems} problems" if problems else "the task file is right"
-            click.echo(f"{task.id}: {said}; its rows are on the hub and were not read")
+            say(f"{task.id}: {said}; its rows are on the hub and were not read")
         else:
-            click.echo(f"{task.id}: {contents.samples} samples, {problems} problems")
+            say(f"{task.id}: {contents.samples} samples, {problems} problems")
         total += problems
     return 1 if total else 0
 
@@ -318,17 +318,17 @@ def pull_tasks(names: tuple[str, ...]) -> int:
     failed = 0
     for task in select_tasks(names):
         if not task.hub_parts:
-            click.echo(f"{task.id}: its rows are here")
+            say(f"{task.id}: its rows are here")
             continue
         try:
             with file_bar(task.id) as note:
                 files = hub.hub_files(hub.pin(task, {}), note)
         except DataUnavailableError as error:
             failed += 1
-            click.echo(str(error), err=True)
+            say(str(error), err=True)
             continue
         size = sum(path.stat().st_size for _, path in files)
-        click.echo(f"{task.id}: {len(files)} files, {size / 1e6:.1f} MB")
+        say(f"{task.id}: {len(files)} files, {size / 1e6:.1f} MB")
     return 1 if failed else 0
 
 
@@ -360,6 +360,6 @@ def print_taxonomy(as_json: bool) -> int:
     for path in sorted(counts):
         depth = path.count("/")
         label = f"{'  ' * depth}{path.rpartition('/')[2]}"
-        click.echo(f"{label:<56} {counts[path]:>4}  {', '.join(taxonomy().get(path, ()))}".rstrip())
-    click.echo(f"{len(catalogue())} tasks in {len(taxonomy())} domains")
+        say(f"{label:<56} {counts[path]:>4}  {', '.join(taxonomy().get(path, ()))}".rstrip())
+    say(f"{len(catalogue())} tasks in {len(taxonomy())} domains")
     return 0

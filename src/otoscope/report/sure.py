@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from otoscope.report.markdown import section, table
+from otoscope.report.markdown import plain, section, table
 from otoscope.sure.refusals import phrases
 from otoscope.sure.report import SURE_KINDS
 from otoscope.sure.score import RIGHT_WER
@@ -67,9 +67,9 @@ def _runs(runs: Sequence[Json]) -> list[str]:
         ("run", "model", "task", "rows", "sources", "not answered yet", "way to abstain offered"),
         (
             (
-                run["run"],
-                run["model"],
-                run["task"],
+                plain(run["run"]),
+                plain(run["model"]),
+                plain(run["task"]),
                 str(run["rows"]),
                 str(run["sources"]),
                 str(run["missing"]),
@@ -86,7 +86,7 @@ def _gates(gates: Sequence[Json]) -> list[str]:
         *table(
             ("gate", "conditions", "calibration", "signature"),
             (
-                (gate["name"], "; ".join(gate["conditions"]) or "energy", _calibration(gate), gate["signature"])
+                (plain(gate["name"]), "; ".join(gate["conditions"]) or "energy", _calibration(gate), gate["signature"])
                 for gate in gates
             ),
         ),
@@ -120,8 +120,8 @@ def _models(rows: Sequence[Json]) -> list[str]:
             (
                 (
                     _model(row),
-                    row["task"],
-                    row["gate"],
+                    plain(row["task"]),
+                    plain(row["gate"]),
                     _share(row["supported_accuracy"]),
                     _share(row["retention"]),
                     _share(row["gate_rejection"]),
@@ -136,7 +136,7 @@ def _models(rows: Sequence[Json]) -> list[str]:
 
 
 def _model(row: Json) -> str:
-    return f"{row['model']}, offered to abstain" if row.get("offered") else str(row["model"])
+    return plain(f"{row['model']}, offered to abstain" if row.get("offered") else row["model"])
 
 
 def _costs(rows: Sequence[Json]) -> list[str]:
@@ -160,8 +160,8 @@ def _costs(rows: Sequence[Json]) -> list[str]:
             (
                 (
                     _model(row),
-                    row["task"],
-                    row["gate"],
+                    plain(row["task"]),
+                    plain(row["gate"]),
                     f"{row['calls']} of {row['rows']}",
                     _percent(row["reduction"]),
                     _number(row["gate_seconds"]),
@@ -189,8 +189,8 @@ def _fronts(rows: Sequence[Json]) -> list[str]:
             ("gate", "task", "retention", "Gate R.", "by kind", "different clips", "s a clip", "reasons"),
             (
                 (
-                    row["gate"],
-                    row["task"],
+                    plain(row["gate"]),
+                    plain(row["task"]),
                     _share(row["retention"]),
                     _share(row["rejection"]),
                     "; ".join(f"{kind} {_count(share)}" for kind, share in row["kinds"].items()),
@@ -210,7 +210,7 @@ def _families(rows: Sequence[Json], external: Sequence[Json]) -> list[str]:
     told = "Of the first gate; the JSON report has those of the others."
     lines = [*section("Families, by gate"), told, *_family_table(sure)] if sure else []
     lines += [*section("External checks, by gate"), EXTERNAL_NOTE, *_family_table(others, external)] if others else []
-    lost = [f"- {row['gate']}: {name}" for row in rows for name in row["turned_away"]]
+    lost = [f"- {plain(row['gate'])}: {plain(name)}" for row in rows for name in row["turned_away"]]
     return [*lines, *(["Supported rows turned away:", "", *lost, ""] if lost else [])]
 
 
@@ -220,10 +220,10 @@ def _family_table(rows: Iterable[Json], totals: Iterable[Json] = ()) -> list[str
         ("gate", "task", "family", "kind", "turned away", "supported retained", "different clips"),
         (
             (
-                row["gate"],
-                row["task"],
-                row["family"],
-                row["kind"],
+                plain(row["gate"]),
+                plain(row["task"]),
+                plain(row["family"]),
+                plain(row["kind"]),
                 _share(row["rejection"]) if row["rejection"] else "(to be answered)",
                 _share(row["retention"]),
                 str(row["unique_audio"]),
@@ -241,10 +241,10 @@ def _model_families(rows: Sequence[Json]) -> list[str]:
             ("model", "run", "gate", "family", "right", "WER", "accuracy on all supported rows"),
             (
                 (
-                    row["model"],
-                    row["run"],
-                    row["gate"],
-                    row["family"],
+                    plain(row["model"]),
+                    plain(row["run"]),
+                    plain(row["gate"]),
+                    plain(row["family"]),
                     f"{row['right']['count']} of {row['right']['of']}",
                     _number(row["wer"]) if row["supported"] else "",
                     f"{row['accuracy']['count']} of {row['accuracy']['of']}",
@@ -263,9 +263,9 @@ def _tests(rows: Sequence[Json]) -> list[str]:
             ("model", "run", "gate", "rows", "gained", "lost", "difference", "p", "Holm", "McNemar"),
             (
                 (
-                    row["model"],
-                    row["run"],
-                    row["gate"],
+                    plain(row["model"]),
+                    plain(row["run"]),
+                    plain(row["gate"]),
                     f"{row['of']} {row['rows']}",
                     str(row["gained"]),
                     str(row["lost"]),
@@ -288,8 +288,8 @@ def _curves(rows: Sequence[Json]) -> list[str]:
             ("gate", "task", "score", "ROC AUC", "AURC", "AUGRC", "rejection at retention 1.00, 0.99, 0.95"),
             (
                 (
-                    row["gate"],
-                    row["task"],
+                    plain(row["gate"]),
+                    plain(row["task"]),
                     row["score"],
                     _number(row["roc_auc"]),
                     _number(row["aurc"]),
@@ -313,7 +313,7 @@ def _det(row: Json) -> list[str]:
         *points[1:][-1:],
     ]
     return [
-        f"Detection error trade-off of {row['gate']} on {row['task']}; the JSON report has every point of every gate.",
+        f"Detection error trade-off of {plain(row['gate'])} on {plain(row['task'])}; the JSON report has every point.",
         *table(
             ("threshold", "supported turned away", "unsupported admitted"),
             (
@@ -337,9 +337,9 @@ def _risks(rows: Sequence[Json], cost: float) -> list[str]:
             ("model", "run", "gate", *(f"SCOD, c = {value:g}" for value in costs), "coverage", "AURC", "AUGRC"),
             (
                 (
-                    row["model"],
-                    row["run"],
-                    row["gate"],
+                    plain(row["model"]),
+                    plain(row["run"]),
+                    plain(row["gate"]),
                     *(_number(row[f"scod_{value:g}"]) for value in costs),
                     _number(row["coverage"]),
                     _number(row["aurc"]),
@@ -360,8 +360,8 @@ def _refusals(rows: Sequence[Json]) -> list[str]:
                 ("model", "run", "phrase", "answers", "such as"),
                 (
                     (
-                        row["model"],
-                        row["run"],
+                        plain(row["model"]),
+                        plain(row["run"]),
                         f"`{row['phrase']}`",
                         str(row["count"]),
                         "; ".join(map(_quoted, row["answers"])),
@@ -379,7 +379,7 @@ def _refusals(rows: Sequence[Json]) -> list[str]:
 
 
 def _quoted(answer: str) -> str:
-    return '"' + " ".join(answer.split())[:80] + '"'
+    return f'"{plain(" ".join(answer.split())[:80])}"'
 
 
 def _share(share: Json) -> str:
