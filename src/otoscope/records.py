@@ -96,6 +96,8 @@ class Decision:
     """Start and end in seconds and the scores of each window of audio longer than one window."""
     sample: str = ""
     seconds: float = 0.0
+    stages: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each stage that was needed: ``read`` (decode and look), then the signals by name."""
 
     @property
     def admit(self) -> bool:

@@ -15,7 +15,7 @@ from otoscope.errors import UnknownNameError, UsageError
 from otoscope.gate.evidence import Energy
 from otoscope.gate.rule import CONDITIONS, Condition, Gate, load_gate, part_names, read_gate, write_gate
 from otoscope.gate.signal import Scores
-from otoscope.records import Clip, dump_json
+from otoscope.records import Clip, Decision, dump_json
 
 CLIP = Clip((0.1 * np.sin(np.arange(16_000) / 5).astype(np.float32), 16_000), "clip")
 SILENCE = Clip((np.zeros(16_000, np.float32), 16_000), "silence")
@@ -66,6 +66,17 @@ def test_a_cheap_signal_saves_the_dear_one() -> None:
     assert gate.decide([CLIP]).admit
     assert dear.calls == 1
     assert gate.measure(SILENCE, everything=True).scores["whisper"] == 0.9
+
+
+def test_the_seconds_of_every_stage_stand_in_the_decision() -> None:
+    gate = Gate("energy+whisper", {"energy": Energy(), "whisper": Fake(Scores({"whisper": 0.9}))}, [])
+    one, two = gate.decide([CLIP]), gate.decide([CLIP, CLIP])
+    assert list(one.stages) == list(two.stages) == ["read", "energy", "whisper"]
+    assert 0 < sum(one.stages.values()) <= one.seconds
+    assert list(gate.decide([SILENCE]).stages) == ["read", "energy"]
+    assert list(gate.decide([Clip(b"", "empty")]).stages) == ["read"]
+    assert Decision.from_json(json.loads(dump_json(one.to_json()))) == one
+    assert Decision.from_json({key: value for key, value in one.to_json().items() if key != "stages"}).stages == {}
 
 
 def test_every_clip_of_a_request_must_be_admitted() -> None:

@@ -1,6 +1,7 @@
 """The report over real run folders: the set mini, functions as models, a gate of energy alone."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,20 @@ def test_energy_turns_silence_away_and_nothing_else(run: Path) -> None:
     assert (behind["calls"], behind["rows"]) == (69, 74)
     assert behind["wer"] == {"value": 0, "errors": 0, "words": 440, "answered": 40, "of": 40, "sources": None}
     assert behind["seconds_with"] == pytest.approx(behind["gate_seconds"] + 69 / 74 * behind["model_seconds"])
+
+
+def test_each_stage_of_a_gate_has_its_seconds_and_its_clips(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("webrtcvad")
+    found = report([shutil.copytree(run, tmp_path / "run")], "energy+webrtc", "webrtc")
+    both, alone = (front["stages"] for front in found["front_ends"])
+    assert list(both) == ["read", "energy", "webrtc"]
+    assert [stage["clips"] for stage in both.values()] == [74, 74, 69]  # silence comes to no detector
+    assert list(alone) == ["read", "webrtc"]
+    assert all(stage["seconds"] > 0 for stage in (*both.values(), *alone.values()))
+    for front in found["front_ends"]:
+        assert sum(stage["seconds"] for stage in front["stages"].values()) < 3 * front["seconds"]
+    lines = [line for line in render(found).splitlines() if "| webrtc | 0." in line]
+    assert lines[0].endswith("| 69 |")
 
 
 def test_rejection_never_stands_without_retention(run: Path) -> None:

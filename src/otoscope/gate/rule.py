@@ -20,6 +20,8 @@ Bound = Literal["least", "most"]
 
 FORMAT = "otoscope-gate/1"
 EVIDENCE = "evidence"
+READ = "read"
+"""The stage before every signal: decode, look for what is wrong, take the level."""
 
 PAPER_THRESHOLD = 0.70
 PAPER_SCORER = "Systran/faster-whisper-small"
@@ -107,6 +109,8 @@ class Measured:
     flags: tuple[str, ...] = ()
     windows: tuple[Mapping[str, float], ...] = ()
     language: str = ""
+    stages: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each stage, as in ``Decision``."""
 
 
 class Verdict(NamedTuple):
@@ -180,7 +184,9 @@ class Gate:
             if not judged.admit:
                 break
         key = digest("decision", self.signature, *(one.digest for one in found))
-        return replace(decision, key=key, seconds=time.perf_counter() - started)
+        names = dict.fromkeys(name for one in found for name in one.stages)
+        stages = {name: sum(one.stages.get(name, 0.0) for one in found) for name in names}
+        return replace(decision, key=key, seconds=time.perf_counter() - started, stages=stages)
 
     def decide_all(self, requests: Iterable[Sequence[Clip]]) -> Iterator[Decision]:
         """Decide about many requests, in order; no decision depends on another."""
@@ -193,20 +199,24 @@ class Gate:
             clip: the clip.
             everything: measure every signal of a clip that can be decoded, whatever the conditions say.
         """
+        started = time.perf_counter()
         sound = read_sound(clip)
+        stages = {READ: time.perf_counter() - started}
         if sound.code:
-            return _unusable(sound, sound.code)
+            return _unusable(sound, stages)
         measured = Measured(sound.digest, "", sound.seconds, _basic(sound), sound.flags)
         heard = Heard(sound.samples)
-        for signal in self.signals.values():
+        for name, signal in self.signals.items():
+            started = time.perf_counter()
             if isinstance(signal, Energy):
                 heard = Heard(sound.samples, signal.floor)
                 measured = replace(measured, code=signal.code(sound.seconds, sound.level))
             else:
                 measured = self._add(measured, signal.measure(heard))
+            stages[name] = time.perf_counter() - started
             if not everything and self.verdict(measured, partial=True).outcome != "answer":
                 break
-        return measured
+        return replace(measured, stages=stages)
 
     def judge(self, measured: Measured) -> Decision:
         """Return the decision that follows from scores."""
@@ -259,9 +269,9 @@ class Gate:
         return {**self.settings, "name": self.id, "calibration": dict(self.calibration), "signature": self.signature}
 
 
-def _unusable(sound: Sound, code: str) -> Measured:
+def _unusable(sound: Sound, stages: Mapping[str, float]) -> Measured:
     scores = _basic(sound) if sound.seconds else {}
-    return Measured(sound.digest, code, sound.seconds, scores, sound.flags)
+    return Measured(sound.digest, sound.code, sound.seconds, scores, sound.flags, stages=stages)
 
 
 def _basic(sound: Sound) -> dict[str, float]:

@@ -51,6 +51,7 @@ def render(report: Json) -> str:
         *_models(report["models"]),
         *_costs(report["models"]),
         *(_fronts(report["front_ends"]) if report["front_ends"] else []),
+        *_stages(report["front_ends"]),
         *(_families(report["families"], report["external"]) if report["families"] else []),
         *_model_families(report["model_families"]),
         *(_tests(report["tests"]) if report["tests"] else []),
@@ -202,6 +203,17 @@ def _fronts(rows: Sequence[Json]) -> list[str]:
             ),
         ),
     ]
+
+
+def _stages(rows: Sequence[Json]) -> list[str]:
+    """Return what each stage of each gate takes; nothing where an earlier version made the decisions."""
+    lines = [
+        (plain(row["gate"]), plain(row["task"]), name, _number(stage["seconds"]), str(stage["clips"]))
+        for row in rows
+        for name, stage in row["stages"].items()
+    ]
+    headings = ("gate", "task", "stage", "s a clip", "clips that came to it")
+    return ["By stage; a clip that one turns away comes to none after it.", *table(headings, lines)] if lines else []
 
 
 def _families(rows: Sequence[Json], external: Sequence[Json]) -> list[str]:

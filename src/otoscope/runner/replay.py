@@ -246,15 +246,17 @@ class _Remembering:
 
 
 class _Timed(NamedTuple):
-    """A gate that shares signals, whose seconds are those that it would take alone."""
+    """A gate that shares signals, by name, whose seconds are those that it would take alone."""
 
     gate: Gate
-    shared: Sequence[_Remembering]
+    shared: Mapping[str, _Remembering]
 
     def decide(self, clips: Sequence[Clip]) -> Decision:
-        before = sum(signal.saved for signal in self.shared)
+        before = {name: signal.saved for name, signal in self.shared.items()}
         made = self.gate.decide(clips)
-        return replace(made, seconds=made.seconds + sum(signal.saved for signal in self.shared) - before)
+        saved = {name: signal.saved - before[name] for name, signal in self.shared.items()}
+        stages = {name: seconds + saved.get(name, 0.0) for name, seconds in made.stages.items()}
+        return replace(made, seconds=made.seconds + sum(saved.values()), stages=stages)
 
 
 def _load_together(frozen: Mapping[str, Frozen]) -> dict[str, _Timed]:
@@ -274,5 +276,5 @@ def _load_together(frozen: Mapping[str, Frozen]) -> dict[str, _Timed]:
                 signals[name] = shared.setdefault(dump_json([name, dict(signal.settings)]), _Remembering(signal))
         joined = Gate(gate.id, signals, gate.conditions, gate.calibration, gate.disabled)
         joined.measure(Clip((noise, 16_000), "noise"), everything=True)
-        timed[signature] = _Timed(joined, [one for one in signals.values() if isinstance(one, _Remembering)])
+        timed[signature] = _Timed(joined, {name: one for name, one in signals.items() if isinstance(one, _Remembering)})
     return timed

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.errors import UsageError
+from otoscope.gate.rule import READ, SIGNALS
 from otoscope.metrics import metric as find_metric
 from otoscope.metrics.protocol import Metric, Rows
 from otoscope.records import Decision, Prediction
@@ -29,6 +30,8 @@ SURE_KINDS = frozenset({"supported", "non-speech", "babble"})
 """Kinds of the rows that ``otoscope sure build`` makes; all others are external checks."""
 EVEN = 0.5
 """The cost of answering an unsupported row that counts as much as a wrong answer."""
+STAGES = (READ, *SIGNALS)
+"""Of our gates, in order; a gate of others may have stages of its own."""
 RETENTIONS = (1.0, 0.99, 0.95)
 EXAMPLES = 3
 
@@ -320,8 +323,18 @@ def _front_json(front: System, kept: Sequence[Row]) -> Json:
         "kinds": {kind: _gate_rejection([row for row in front.rows if row.kind == kind]) for kind in kinds},
         "unique_audio": len({decision.key for decision in front.decisions if decision is not None}),
         "seconds": _median(decision.seconds for decision in front.decisions if decision is not None),
+        "stages": _stages(front),
         "reasons": dict(Counter(one.reason for one in front.decisions if one is not None and not one.admit)),
     }
+
+
+def _stages(front: System) -> Json:
+    """Return, for each stage of a gate in order, its median seconds and how many clips came to it."""
+    made = [decision.stages for decision in front.decisions if decision is not None]
+    names = {name for stages in made for name in stages}
+    ordered = [*(name for name in STAGES if name in names), *sorted(names.difference(STAGES))]
+    known = {name: [stages[name] for stages in made if name in stages] for name in ordered}
+    return {name: {"seconds": _median(seconds), "clips": len(seconds)} for name, seconds in known.items()}
 
 
 def _system_json(system: System) -> Json:
