@@ -14,6 +14,8 @@ bench:
 	python benchmarks/null_model.py
 	python benchmarks/edit.py
 	python benchmarks/memory.py
+	python benchmarks/gate_vad.py  # also needs: pip install silero-vad torch
+	python benchmarks/whisper_score.py
 
 docs:
 	python scripts/write_cli_docs.py docs/cli.md

@@ -120,7 +120,7 @@ def test_more_families_and_other_sources_leave_rows_as_they_are(mini: Built, tmp
     added = {name.rpartition("/")[2] for name in after.keys() - before.keys()}
     assert added == {"blue", "violet", "speech-shaped", "environment"}
 
-    reversed_sources = list(reversed(read_utterances(MINI)))
+    reversed_sources = list(read_utterances(MINI))[::-1]
     build_set(reversed_sources, Settings("mini"), tmp_path / "reversed")
     moved = _hashes(Built(tmp_path / "reversed", {}))
     places = {name.split("/", 2)[2]: content for name, content in moved.items()}
@@ -255,7 +255,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_behind(tmp_path: Path) -> No
 
 
 def test_reading_librispeech(tmp_path: Path) -> None:
-    utterances = read_utterances(write_librispeech(tmp_path / "LibriSpeech" / "dev-clean", speakers=2, each=3))
+    utterances = list(read_utterances(write_librispeech(tmp_path / "LibriSpeech" / "dev-clean", speakers=2, each=3)))
     assert [utterance.id for utterance in utterances[:2]] == ["100-7-0000", "100-7-0001"]
     assert [utterance.speaker for utterance in utterances] == ["100"] * 3 + ["101"] * 3
     assert utterances[4].text == "WORD4 AND ANOTHER"
@@ -285,21 +285,21 @@ def test_reading_a_manifest(tmp_path: Path) -> None:
 def test_manifests_that_are_wrong(tmp_path: Path, rows: str, message: str) -> None:
     (tmp_path / "m.jsonl").write_text(rows + "\n")
     with pytest.raises(TaskError, match=message):
-        read_utterances(tmp_path / "m.jsonl")
+        list(read_utterances(tmp_path / "m.jsonl"))
 
 
 def test_speech_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file or folder"):
         read_utterances(tmp_path / "none")
     with pytest.raises(UsageError, match=r"no utterances; give a folder with speaker/chapter"):
-        read_utterances(tmp_path)
+        list(read_utterances(tmp_path))
 
 
 def test_a_source_that_is_too_short(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", pseudo_speech(1, 0.99), RATE)
     (tmp_path / "m.jsonl").write_text('{"audio": "a.wav", "text": "hi"}\n')
     with pytest.raises(TaskError, match=r"a\.wav: 0\.99 s; a source has at least 1 s"):
-        load(read_utterances(tmp_path / "m.jsonl")[0])
+        load(next(read_utterances(tmp_path / "m.jsonl")))
 
 
 def test_an_expectation_that_is_no_such_word(mini: Built, tmp_path: Path) -> None:

@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, key_values, say
 from otoscope.cli.sure_report import control_command, report_command
 from otoscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from otoscope.sure.families import Family
     from otoscope.sure.sources import Utterance
 
 EXTRA = ("blue", "violet", "speech-shaped")
 
 EPILOG = """\b
-SOURCE is a folder in LibriSpeech's layout (speaker/chapter/*.flac and *.trans.txt), or a manifest: a JSONL, CSV or
-Parquet file with the columns audio and text, and if they are known id, speaker, license and attribution.
+SOURCE is a folder in LibriSpeech's layout (speaker/chapter/*.flac and *.trans.txt); a manifest: a JSONL, CSV or
+Parquet file with the columns audio and text, and if they are known id, speaker, license and attribution; or a dataset
+on the hub with such columns: hub:ORG/NAME[@REVISION][/BEGINNING], its Parquet files whose names begin so.
 The set mini is built from sentences that come with the package.
 """
 
@@ -37,6 +40,8 @@ BUILD_HELP = """Build a set after SURE-Challenge: a reconstruction with its coun
 Examples:
   otoscope sure build --set mini -o sure-mini
   otoscope sure build --speech LibriSpeech/dev-clean --set core -o sure-core
+  otoscope sure build --speech hub:openslr/librispeech_asr/clean/validation --column speaker=speaker_id \\
+    --set core -o sure-core
   otoscope sure build --speech LibriSpeech/train-clean-100 --set extended --babble within-split -o sure-extended
 """
 
@@ -47,7 +52,14 @@ def command() -> None:
 
 
 @command.command("build", help=BUILD_HELP, epilog=EPILOG)
-@click.option("--speech", metavar="SOURCE", type=click.Path(path_type=Path), help="What to build from.")
+@click.option("--speech", metavar="SOURCE", help="What to build from.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="What a column of SOURCE is called, such as text=sentence or speaker=speaker_id.",
+)
 @click.option(
     "--set",
     "name",
@@ -101,7 +113,8 @@ def command() -> None:
 )
 @json_option
 def build(
-    speech: Path | None,
+    speech: str | None,
+    columns: tuple[str, ...],
     added: tuple[str, ...],
     music: Path | None,
     environment: Path | None,
@@ -117,7 +130,7 @@ def build(
     from otoscope.sure.build import build_set
     from otoscope.sure.plan import Settings
 
-    utterances = _utterances(speech, settings["name"], license_name)
+    utterances = _utterances(speech, settings["name"], license_name, key_values("--column", columns))
     families = _families(added, music, environment)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("make rows", total=None)
@@ -133,12 +146,12 @@ def build(
     return 0
 
 
-def _utterances(speech: Path | None, name: str, license_name: str) -> "list[Utterance]":
+def _utterances(speech: str | None, name: str, license_name: str, columns: dict[str, str]) -> "Iterator[Utterance]":
     from otoscope.sure.sources import MINI, read_utterances
 
     if speech is None and name != "mini":
-        raise UsageError(f"--set {name} needs --speech: a LibriSpeech folder or a manifest")
-    return read_utterances(speech or MINI, license_name)
+        raise UsageError(f"--set {name} needs --speech: a LibriSpeech folder, a manifest or a dataset on the hub")
+    return read_utterances(speech or MINI, license_name, columns)
 
 
 def _families(added: tuple[str, ...], music: Path | None, environment: Path | None) -> "list[Family]":

@@ -41,7 +41,7 @@ def _pin(task: Task, part: Part, earlier: Part | None) -> Part:
     if earlier is not None and earlier.files and part.version in {"", earlier.version}:
         return replace(part, version=earlier.version, files=earlier.files)
     if not part.version:
-        part = replace(part, version=str(_ask(task, part, lambda api: api.dataset_info(part.path).sha)))
+        part = _at_commit(task.id, part)
     return part if part.files else replace(part, files=tuple(_names(task, part)))
 
 
@@ -60,14 +60,10 @@ def hub_files(task: Task, note: Fetched = lambda _name, _done, _total: None) -> 
     Raises:
         DataUnavailableError: a file cannot be had, or the dataset has no such split.
     """
-    import huggingface_hub
-
     wanted = [(part, name) for part in task.hub_parts for name in part.files]
     found = []
     for number, (part, name) in enumerate(wanted, 1):
-        place = {"repo_id": part.path, "filename": name, "repo_type": "dataset", "revision": part.version}
-        path = _guard(task, part, partial(huggingface_hub.hf_hub_download, **place))
-        found.append((part, Path(path)))
+        found.append((part, _fetch(task.id, part, name)))
         note(name, number, len(wanted))
     return found
 
@@ -88,15 +84,72 @@ def read_rows(task: Task) -> Iterator[tuple[Path, str, Row]]:
             yield path, f"{part.path}: {path.name}: row {number}", row
 
 
-def _names(task: Task, part: Part) -> list[str]:
+def read_dataset(asked: str, part: Part, beginning: str) -> tuple[Part, Iterator[tuple[Path, str, Row]]]:
+    """Return a dataset at its commit, and its rows with their file and how errors name them, in the order of the files.
+
+    A file is fetched when its first row is asked for, so the first rows of a large dataset need one file.
+
+    Args:
+        asked: how errors name what the user asked for.
+        part: the dataset; without a version, what its main branch holds now.
+        beginning: what the names of its Parquet files begin with, such as ``data/train``.
+
+    Raises:
+        DataUnavailableError: it is gone, gated, has no such file, or the hub cannot be reached.
+    """
+    part = _at_commit(asked, part)
+    tables = _tables(asked, part)
+    part = replace(part, files=tuple(name for name in tables if name.startswith(beginning)))
+    if not part.files:
+        raise DataUnavailableError(
+            f"{asked}: {part.path} at {part.version[:12]} has no Parquet file whose name begins with {beginning!r}: "
+            f"{_some(tables)}"
+        )
+    return part, _rows_of_files(asked, part)
+
+
+def _rows_of_files(asked: str, part: Part) -> Iterator[tuple[Path, str, Row]]:
+    for name in part.files:
+        path = _fetch(asked, part, name)
+        for number, row in enumerate(parquet_rows(path), 1):
+            yield path, f"{part.path}: {name}: row {number}", row
+
+
+def _at_commit(asked: str, part: Part) -> Part:
+    if re.fullmatch(r"[0-9a-f]{40}", part.version):
+        return part
+    revision = part.version or None
+    return replace(part, version=str(_ask(asked, part, lambda api: api.dataset_info(part.path, revision=revision).sha)))
+
+
+def _fetch(asked: str, part: Part, name: str) -> Path:
+    import huggingface_hub
+
+    place = {"repo_id": part.path, "filename": name, "repo_type": "dataset", "revision": part.version}
+    return Path(_guard(asked, part, partial(huggingface_hub.hf_hub_download, **place)))
+
+
+def _tables(asked: str, part: Part) -> list[str]:
+    """Return the names of all Parquet files."""
     files = _offline_files(part)
     if files is None:
-        files = _ask(task, part, lambda api: api.list_repo_files(part.path, repo_type="dataset", revision=part.version))
-    tables = sorted(name for name in files if name.endswith(".parquet"))
+        files = _ask(
+            asked, part, lambda api: api.list_repo_files(part.path, repo_type="dataset", revision=part.version)
+        )
+    return sorted(name for name in files if name.endswith(".parquet"))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) or "no Parquet file"
+
+
+def _names(task: Task, part: Part) -> list[str]:
+    tables = _tables(task.id, part)
     chosen = [name for name in tables if task.split in re.split(r"[/_.\-]", name)]
     if not chosen:
-        held = ", ".join(tables[:5]) or "no Parquet file"
-        raise DataUnavailableError(f"{task.id}: {part.path} at {part.version[:12]} has no split {task.split!r}: {held}")
+        raise DataUnavailableError(
+            f"{task.id}: {part.path} at {part.version[:12]} has no split {task.split!r}: {_some(tables)}"
+        )
     announced = {int(found[1]) for name in chosen if (found := _SHARD.search(name))}
     if announced and sum(announced) != len(chosen):
         raise DataUnavailableError(
@@ -117,13 +170,13 @@ def _offline_files(part: Part) -> list[str] | None:
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
 
-def _ask(task: Task, part: Part, question: Callable[[Any], Any]) -> Any:
+def _ask(asked: str, part: Part, question: Callable[[Any], Any]) -> Any:
     def ask() -> Any:
         import huggingface_hub
 
         return question(huggingface_hub.HfApi())
 
-    return _guard(task, part, ask)
+    return _guard(asked, part, ask)
 
 
 def hub_failures() -> tuple[type[Exception], ...]:
@@ -133,13 +186,13 @@ def hub_failures() -> tuple[type[Exception], ...]:
     return (*HfHubHTTPError.__bases__, OSError, ValueError)
 
 
-def _guard(task: Task, part: Part, call: Callable[[], Any]) -> Any:
-    """Call the hub's client, and say what went wrong and what to do in words of one task."""
+def _guard(asked: str, part: Part, call: Callable[[], Any]) -> Any:
+    """Call the hub's client, and say what went wrong and what to do in words of what was asked for."""
     try:
         from huggingface_hub import errors
     except ImportError:
-        raise DataUnavailableError(f"{task.id}: needs the hub's client: pip install 'otoscope[hub]'") from None
-    where = f"{task.id}: {part.path}"
+        raise DataUnavailableError(f"{asked}: needs the hub's client: pip install 'otoscope[hub]'") from None
+    where = f"{asked}: {part.path}"
     try:
         return call()
     except errors.GatedRepoError:

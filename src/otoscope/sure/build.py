@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -43,7 +43,7 @@ def prompts() -> Mapping[str, str]:
 
 
 def build_set(
-    utterances: Sequence[Utterance],
+    utterances: Iterable[Utterance],
     settings: Settings,
     output: Path,
     extra: Sequence[Family] = (),
@@ -52,7 +52,7 @@ def build_set(
     """Build a set into a new folder; the same arguments give the same bytes.
 
     Args:
-        utterances: the speech, in the order of its source.
+        utterances: the speech, in the order of its source; no more is read than the set takes.
         settings: what is built.
         output: the folder; it must not exist, or be empty.
         extra: families beyond the recipe's.

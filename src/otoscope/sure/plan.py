@@ -1,6 +1,7 @@
 """Which rows a set has, before any audio is made: sources, splits, families and whose voices babble holds."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -103,16 +104,15 @@ def split_sizes(sources: int) -> dict[Split, int]:
     return {"train": sources - 2 * quarter, "dev": quarter, "test": quarter}
 
 
-def place(utterances: Sequence[Utterance], settings: Settings) -> list[Source]:
-    """Take the first utterances that serve, in order, and divide them into contiguous splits.
+def place(utterances: Iterable[Utterance], settings: Settings) -> list[Source]:
+    """Take the first utterances that serve, in order, and divide them into contiguous splits; none after is read.
 
     Raises:
         UsageError: there are too few, or a speaker is not known who has to be.
     """
     need_speakers = settings.disjoint == "speaker" or settings.distinct_speakers
-    if need_speakers and (unknown := next((one.id for one in utterances if not one.speaker), None)):
-        raise UsageError(f"utterance {unknown!r} has no speaker; --disjoint speaker and --distinct-speakers need it")
     waiting = iter(utterances)
+    read: Counter[str] = Counter()
     used: set[str] = set()
     placed: list[Source] = []
     for split, size in split_sizes(SETS[settings.name].sources).items():
@@ -120,7 +120,12 @@ def place(utterances: Sequence[Utterance], settings: Settings) -> list[Source]:
         while len(chosen) < size:
             utterance = next(waiting, None)
             if utterance is None:
-                raise _too_few(utterances, settings, split, len(chosen))
+                raise _too_few(read, settings, split, len(chosen))
+            if need_speakers and not utterance.speaker:
+                raise UsageError(
+                    f"utterance {utterance.id!r} has no speaker; --disjoint speaker and --distinct-speakers need it"
+                )
+            read[utterance.speaker] += 1
             if settings.disjoint == "source" or utterance.speaker not in used:
                 chosen.append(utterance)
         used.update(utterance.speaker for utterance in chosen)
@@ -131,14 +136,14 @@ def place(utterances: Sequence[Utterance], settings: Settings) -> list[Source]:
     return placed
 
 
-def _too_few(utterances: Sequence[Utterance], settings: Settings, split: Split, found: int) -> UsageError:
+def _too_few(read: Counter[str], settings: Settings, split: Split, found: int) -> UsageError:
+    """Return the error, given how many utterances of each speaker there are."""
     size = SETS[settings.name].sources
     if settings.disjoint == "source":
-        return UsageError(f"--set {settings.name} needs {size} utterances, there are {len(utterances)}")
-    speakers = len({utterance.speaker for utterance in utterances})
+        return UsageError(f"--set {settings.name} needs {size} utterances, there are {read.total()}")
     return UsageError(
-        f"--disjoint speaker: split {split} gets {found} of {split_sizes(size)[split]} sources from {len(utterances)} "
-        f"utterances of {speakers} speakers; give more speakers"
+        f"--disjoint speaker: split {split} gets {found} of {split_sizes(size)[split]} sources from {read.total()} "
+        f"utterances of {len(read)} speakers; give more speakers"
     )
 
 
