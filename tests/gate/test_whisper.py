@@ -1,7 +1,9 @@
 """The score: from probabilities by hand, and from a real model where its weights are on this machine."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from otoscope.gate.whisper import (
     Conventions,
     Ctranslate2Decoder,
     Steps,
+    Suppression,
     TransformersDecoder,
     WhisperScore,
     load_whisper_score,
@@ -25,6 +28,7 @@ from otoscope.gate.whisper import (
     prompt_tokens,
     score_steps,
 )
+from otoscope.models.whisper import log_mel
 from otoscope.records import Clip
 from otoscope.weights import locate
 
@@ -150,8 +154,8 @@ def speech(name: str) -> NDArray[np.float32]:
 
 def test_silence_has_one_score_whatever_its_length(tiny: Ctranslate2Decoder) -> None:
     scorer = WhisperScore(tiny, Conventions(precision="float32"))
-    found = [scorer.measure(Heard(np.zeros(seconds * RATE, np.float32))).values for seconds in (1, 30)]
-    assert found[0] == found[1]
+    found = [scorer.measure(Heard(np.zeros(seconds * RATE, np.float32))).values for seconds in (1, 5, 30)]
+    assert found[0] == found[1] == found[2]
     assert found[0]["whisper"] == pytest.approx(0.7268, abs=1e-3)
     assert found[0]["whisper_text"] == pytest.approx(0.4855, abs=1e-3)
 
@@ -187,26 +191,88 @@ def test_no_number_is_not_admitted(tiny: Ctranslate2Decoder) -> None:
     assert math.isnan(scores.values["whisper"])
 
 
-def test_transformers_says_the_same(tmp_path: Path) -> None:
+# A small model with random weights, in both backends
+
+SUPPRESSED, FIRST_SUPPRESSED = 12, 0
+FLOAT = Conventions(precision="float32", max_tokens=12)
+
+
+class Both(NamedTuple):
+    """One model in two backends, and as transformers loads it."""
+
+    ctranslate2: Ctranslate2Decoder
+    transformers: TransformersDecoder
+    model: Any
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     tokenizers = pytest.importorskip("tokenizers")
+    converters = pytest.importorskip("ctranslate2").converters
+    folder = tmp_path_factory.mktemp("whisper")
     torch.manual_seed(0)
-    names = ["<|endoftext|>", *prompt_tokens("en"), "<|nospeech|>", *(f"w{n}" for n in range(20))]
-    vocabulary = {name: number for number, name in enumerate(names)}
+    names = ["<|endoftext|>", *prompt_tokens("en"), "<|nospeech|>", *(f"w{n}" for n in range(45))]
     config = transformers.WhisperConfig(
-        vocab_size=len(names), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, pad_token_id=0, bos_token_id=0,
-        eos_token_id=0, decoder_start_token_id=1, begin_suppress_tokens=None,
+        vocab_size=len(names), d_model=64, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, pad_token_id=0, bos_token_id=0,
+        eos_token_id=0, decoder_start_token_id=1, init_std=0.3,
     )  # fmt: skip
     model = transformers.WhisperForConditionalGeneration(config).eval()
-    model.generation_config.suppress_tokens = [7]
-    model.save_pretrained(tmp_path)
-    tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, "w0")).save(str(tmp_path / "tokenizer.json"))
-    conventions = Conventions(precision="float32", max_tokens=6)
-    decoder = TransformersDecoder(str(tmp_path), conventions)
-    found = decoder.decode(loud(1), conventions)
-    assert 7 not in found.tokens
-    assert len(found.likeliest) == len(found.tokens) + found.ended
-    assert all(1 / len(names) <= probability <= 1 for probability in found.likeliest)
-    assert decoder.decode(loud(1), conventions) == found
+    model.generation_config.suppress_tokens = [SUPPRESSED]
+    model.generation_config.begin_suppress_tokens = [FIRST_SUPPRESSED]
+    model.generation_config.alignment_heads = [[0, 0]]
+    model.save_pretrained(folder)
+    vocabulary = {name: number for number, name in enumerate(names)}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, "w0"))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    converters.TransformersConverter(str(folder), copy_files=["tokenizer.json"]).convert(str(folder / "converted"))
+    converted = Ctranslate2Decoder(str(folder / "converted"), "float32", threads=1)
+    return Both(converted, TransformersDecoder(str(folder), FLOAT), model)
+
+
+def twenty_clips() -> list[NDArray[np.float32]]:
+    """Return speech, music, effects and crowds, of which each is the first 10 s."""
+    paths = sorted(AUDIO.glob("*.flac"))
+    return [speech(path.stem)[: 10 * RATE] for path in paths[:: len(paths) // 20][:20]]
+
+
+@pytest.mark.parametrize("suppression", ["model", "none"])
+def test_both_backends_say_the_same_of_20_clips(both: Both, suppression: Suppression) -> None:
+    conventions = replace(FLOAT, suppression=suppression)
+    clips = twenty_clips()
+    assert len(clips) == 20
+    for samples in clips:
+        one, two = (decoder.decode(samples, conventions) for decoder in both[:2])
+        assert one.tokens == two.tokens
+        assert one.ended == two.ended
+        assert score_steps(one, conventions) == pytest.approx(score_steps(two, conventions), abs=1e-3)
+
+
+def test_the_score_is_the_mean_of_a_softmax_by_hand(both: Both) -> None:
+    torch = pytest.importorskip("torch")
+    samples = speech("librivox-0870")[: 5 * RATE]
+    found = both.transformers.decode(samples, FLOAT)
+    prompt = [1, 4]  # start of transcript, no timestamps
+    given = torch.tensor([[*prompt, *found.tokens]])
+    features = torch.from_numpy(log_mel(samples))[None]
+    with torch.inference_mode():
+        logits = both.model(input_features=features, decoder_input_ids=given).logits[0].double().numpy()
+    steps_by_hand = logits[len(prompt) - 1 :][: len(found.likeliest)]
+    steps_by_hand[:, SUPPRESSED] = -np.inf
+    steps_by_hand[0, FIRST_SUPPRESSED] = -np.inf
+    softmax = np.exp(steps_by_hand) / np.exp(steps_by_hand).sum(axis=1, keepdims=True)
+    assert softmax.argmax(axis=1).tolist()[: len(found.tokens)] == list(found.tokens)
+    assert score_steps(found, FLOAT)["whisper"] == pytest.approx(softmax.max(axis=1).mean(), abs=1e-6)
+    assert SUPPRESSED not in found.tokens
+
+
+def test_both_backends_repeat_themselves_in_any_order(both: Both) -> None:
+    clips = twenty_clips()[::4]
+    for decoder in both[:2]:
+        scorer = WhisperScore(decoder, FLOAT)
+        ahead = [scorer.measure(Heard(samples)) for samples in clips]
+        assert [scorer.measure(Heard(samples)) for samples in clips[::-1]] == ahead[::-1]
+        for scores in ahead:
+            assert math.exp(scores.values["avg_logprob"]) <= scores.values["whisper"] * (1 + 1e-15)
