@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,16 @@ import otoscope
 from otoscope.audio import read_audio
 from otoscope.cli.main import cli
 from otoscope.errors import RunError, UsageError
+from otoscope.gate.calibrate import Plan, calibrate, save
 from otoscope.report.sure import render
 from otoscope.runner.folder import RunFolder
 from otoscope.runner.replay import replay
 from otoscope.sure.report import build, read_runs
 from otoscope.task import read_task
+from otoscope.weights import locate
 
 Json = dict[str, Any]
+ROOT = Path(__file__).parents[2]
 
 
 def knowing(folder: Path, otherwise: str) -> Callable[[otoscope.Request], str]:
@@ -168,6 +173,47 @@ def test_an_external_set_without_speech_stands_beside_what_the_gate_keeps_elsewh
     text = render(found).split("## External checks")[1].split("##")[0]
     assert "| hum | unsupported | 0.333 (1/3)" in text
     assert "| all | all | all | 0.333 (1/3)" in text
+
+
+def test_an_external_check_of_the_recordings_that_ship(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    if locate("silero-vad") is None:
+        pytest.skip("otoscope weights fetch silero-vad")
+    command = [sys.executable, str(ROOT / "examples" / "external_check.py"), str(tmp_path / "check")]
+    subprocess.run(command, check=True)
+    otoscope.run(str(tmp_path / "check"), model="null", judge="rules", folder=tmp_path / "run")
+    found = report([tmp_path / "run"], "energy", "energy+silero")
+    rows = {row["family"]: row for row in found["families"] if row["gate"] == "energy+silero"}
+    assert set(rows) == {"speech-en", "speech-fr", "crowd", "drums", "effect", "noise", "note", "tune"}
+    for family in ("drums", "noise", "note"):
+        assert rows[family]["rejection"]["value"] == 1.0, family
+    assert rows["crowd"]["rejection"]["value"] < 0.5  # a detector of speech hears speech in a crowd
+    assert rows["speech-en"]["retention"]["value"] == 1.0
+    for row in rows.values():
+        assert row["retention"]["of"] > 0
+    energy, silero = found["external"]
+    assert energy["rejection"]["count"] == 0
+    assert silero["rejection"]["of"] == energy["rejection"]["of"] == 56
+    section = render(found).split("## External checks")[1].split("\n## ")[0]
+    assert "| energy+silero | starter-recordings | drums | unsupported | 1.000 (10/10)" in section
+    assert section.count("| all | all | all |") == 2
+
+
+def test_a_calibrated_gate_turns_away_all_silence_noise_and_tones(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    if locate("silero-vad") is None:
+        pytest.skip("otoscope weights fetch silero-vad")
+    save(calibrate(folder, "energy+silero", Plan()), tmp_path / "gate.json")
+    otoscope.run(str(folder), model="null", judge="rules", folder=tmp_path / "run")
+    found = report([tmp_path / "run"], str(tmp_path / "gate.json"))
+    families = {row["family"]: row["rejection"] for row in found["families"] if row["kind"] == "non-speech"}
+    assert {name: (share["count"], share["of"]) for name, share in families.items()} == dict.fromkeys(
+        ("silence", "white", "pink", "brown", "tone"), (5, 5)
+    )
+    [front] = found["front_ends"]
+    assert front["retention"]["value"] >= 0.99
+    assert front["retention"]["exact"][0] > 0.9
+    assert f"1.000 ({front['retention']['count']}/45) [" in render(found)
 
 
 def test_the_report_through_the_command_line(run: Path, tmp_path: Path) -> None:
