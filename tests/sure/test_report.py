@@ -197,6 +197,8 @@ def test_an_external_check_of_the_recordings_that_ship(tmp_path: Path) -> None:
     section = render(found).split("## External checks")[1].split("\n## ")[0]
     assert "| energy+silero | starter-recordings | drums | unsupported | 1.000 (10/10)" in section
     assert section.count("| all | all | all |") == 2
+    assert "| energy+silero | starter-recordings | speech-fr | supported | (to be answered) | 1.000 (10/10)" in section
+    assert "## Families, by gate" not in render(found)
 
 
 def test_a_calibrated_gate_turns_away_all_silence_noise_and_tones(folder: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 from otoscope.report.markdown import plain, section, table
 from otoscope.sure.refusals import phrases
-from otoscope.sure.report import SURE_KINDS
 from otoscope.sure.score import RIGHT_WER
 
 Json = Mapping[str, Any]
@@ -217,8 +216,8 @@ def _stages(rows: Sequence[Json]) -> list[str]:
 
 
 def _families(rows: Sequence[Json], external: Sequence[Json]) -> list[str]:
-    sure = [row for row in rows if row["kind"] in SURE_KINDS and row["gate"] == rows[0]["gate"]]
-    others = [row for row in rows if row["kind"] not in SURE_KINDS]
+    sure = [row for row in rows if not row["external"] and row["gate"] == rows[0]["gate"]]
+    others = [row for row in rows if row["external"]]
     told = "Of the first gate; the JSON report has those of the others."
     lines = [*section("Families, by gate"), told, *_family_table(sure)] if sure else []
     lines += [*section("External checks, by gate"), EXTERNAL_NOTE, *_family_table(others, external)] if others else []

@@ -26,8 +26,8 @@ from otoscope.sure.score import Latency, Row, Share, Tally, behind_gate, mark, p
 Json = dict[str, Any]
 
 NO_GATE = "none"
-SURE_KINDS = frozenset({"supported", "non-speech", "babble"})
-"""Kinds of the rows that ``otoscope sure build`` makes; all others are external checks."""
+SURE_KINDS = frozenset({"non-speech", "babble"})
+"""Kinds of rows that every set of ``otoscope sure build`` has; a task without any is an external check."""
 EVEN = 0.5
 """The cost of answering an unsupported row that counts as much as a wrong answer."""
 STAGES = (READ, *SIGNALS)
@@ -221,11 +221,15 @@ def _kept_by(front: System, fronts: Sequence[System]) -> list[Row]:
 
 
 def _external(gate: Frozen, fronts: Sequence[System]) -> Json:
-    """Return what a gate does with all rows that are not of a SURE set."""
+    """Return what a gate does with all rows of tasks that are no SURE set."""
     own = [front for front in fronts if front.gate == gate.name]
-    rows = [row for front in own for row in front.rows if row.kind not in SURE_KINDS]
+    rows = [row for front in own if _is_external(front) for row in front.rows]
     supported = _supported(rows) or [row for front in own for row in _supported(front.rows)]
     return {"gate": gate.name, "rejection": _gate_rejection(rows), "retention": _retention(supported)}
+
+
+def _is_external(front: System) -> bool:
+    return all(row.kind not in SURE_KINDS for row in front.rows)
 
 
 def _scored_fronts(fronts: Sequence[System], gates: Sequence[Frozen]) -> Iterator[tuple[System, Frozen]]:
@@ -446,6 +450,7 @@ def _families(front: System, kept: Sequence[Row]) -> Iterator[Json]:
             "task": front.run.task,
             "family": family,
             "kind": rows[0].kind,
+            "external": _is_external(front),
             "rejection": None if supported else _gate_rejection(rows),
             "retention": _retention(rows if supported else kept),
             "unique_audio": len({keys[row.id] for row in rows if row.id in keys}),
