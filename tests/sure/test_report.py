@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from conftest import write_clip
 from sure_sets import build_mini, read_rows
 
 import otoscope
-from otoscope.audio import read_audio
+from otoscope.audio import Intake, read_audio
 from otoscope.cli.main import cli
 from otoscope.errors import RunError, UsageError
 from otoscope.gate.calibrate import Plan, calibrate, save
@@ -82,6 +82,27 @@ def test_each_stage_of_a_gate_has_its_seconds_and_its_clips(run: Path, tmp_path:
         assert sum(stage["seconds"] for stage in front["stages"].values()) < 3 * front["seconds"]
     lines = [line for line in render(found).splitlines() if "| webrtc | 0." in line]
     assert lines[0].endswith("| 69 |")
+
+
+class Paid:
+    """A model that costs."""
+
+    id, batch, concurrency = "paid", 1, 1
+    settings: Mapping[str, Any] = {"price": 2}
+    intake = Intake()
+
+    def answer(self, requests: Sequence[otoscope.Request]) -> list[otoscope.Reply]:
+        return [otoscope.Reply("You", usage={"cost": 2.0, "tokens": 3.0}) for _ in requests]
+
+
+def test_cost_is_told_with_and_without_the_gate(folder: Path, tmp_path: Path) -> None:
+    otoscope.run(str(folder), model=Paid(), judge="rules", folder=tmp_path / "paid")
+    found = report([tmp_path / "paid"], "energy")
+    alone, behind = found["models"]
+    assert alone["usage_with"] == alone["usage_without"] == behind["usage_without"] == {"cost": 148, "tokens": 222}
+    assert behind["usage_with"] == {"cost": 138, "tokens": 207}
+    assert alone["break_even"] is None
+    assert "| cost 138 of 148, tokens 207 of 222 |" in render(found)
 
 
 def test_rejection_never_stands_without_retention(run: Path) -> None:
