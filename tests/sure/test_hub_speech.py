@@ -15,7 +15,7 @@ import pytest
 from loopback_hub import HEAD_COMMIT, DatasetHub
 from sure_sets import read_rows, write_librispeech
 
-from otoscope.errors import UsageError
+from otoscope.errors import DataUnavailableError, UsageError
 from otoscope.sure.sources import read_utterances
 
 PINNED = "a" * 40
@@ -115,6 +115,12 @@ def test_a_gated_dataset_needs_its_token(hub: DatasetHub, tmp_path: Path) -> Non
     hub.gated.add("Org/speech")
     assert "is gated: ask for access" in build(hub, tmp_path, "--speech", "hub:Org/speech/clean").stderr
     assert build(hub, tmp_path, "--speech", "hub:Org/speech/clean/val", HF_TOKEN=hub.token).returncode == 0
+
+
+def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(DataUnavailableError, match=r"needs the hub's client: pip install 'otoscope\[hub\]'"):
+        next(read_utterances(f"hub:Org/speech@{PINNED}"))
 
 
 def test_a_folder_has_no_columns_to_name(speech: Path) -> None:

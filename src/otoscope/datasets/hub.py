@@ -7,7 +7,6 @@ its cache has are not fetched again.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,15 +122,17 @@ def _at_commit(asked: str, part: Part) -> Part:
 
 
 def _fetch(asked: str, part: Part, name: str) -> Path:
-    import huggingface_hub
+    def fetch() -> str:
+        import huggingface_hub
 
-    place = {"repo_id": part.path, "filename": name, "repo_type": "dataset", "revision": part.version}
-    return Path(_guard(asked, part, partial(huggingface_hub.hf_hub_download, **place)))
+        return str(huggingface_hub.hf_hub_download(part.path, name, repo_type="dataset", revision=part.version))
+
+    return Path(_guard(asked, part, fetch))
 
 
 def _tables(asked: str, part: Part) -> list[str]:
     """Return the names of all Parquet files."""
-    files = _offline_files(part)
+    files = _guard(asked, part, lambda: _offline_files(part))
     if files is None:
         files = _ask(
             asked, part, lambda api: api.list_repo_files(part.path, repo_type="dataset", revision=part.version)
