@@ -65,6 +65,14 @@ def test_one_content_in_two_containers_has_one_digest() -> None:
     assert read_audio(encode("WAV", "PCM_16", whole)).digest == read_audio(encode("FLAC", "PCM_16", whole)).digest
 
 
+@pytest.mark.parametrize("kind", ["int16", "int32"])
+def test_a_file_and_its_integer_samples_have_one_digest(kind: str) -> None:
+    whole = (NOISE * 32767).astype(np.int16).astype(kind)
+    whole *= 1 if kind == "int16" else 2**16
+    subtype = "PCM_16" if kind == "int16" else "PCM_32"
+    assert read_audio((whole, 16_000)).digest == read_audio(encode("WAV", subtype, whole)).digest
+
+
 def test_one_changed_sample_changes_the_digest() -> None:
     changed = NOISE.copy()
     changed[4000] += 0.01

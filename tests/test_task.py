@@ -65,6 +65,7 @@ def test_variants_survive_json(tmp_path: Path) -> None:
     [
         ({"metircs": ["wer"]}, "'metircs'.*did you mean 'metrics'"),
         ({"metrics": []}, "metrics"),
+        ({"id": "a/../b"}, "id"),
         ({"metrics": ["weer"]}, "metrics: 'weer'.*wer"),
         ({"metrics": ["wer", "wer"]}, "metrics"),
         ({"version": "main"}, "version: 'main'"),

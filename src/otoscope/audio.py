@@ -222,7 +222,7 @@ def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32
         frames /= 128
         frames -= 1
     elif array.dtype.kind == "i":
-        frames /= np.iinfo(array.dtype.name).max
+        frames /= -float(np.iinfo(array.dtype.name).min)  # as libsndfile does: a file and its samples are one clip
     return frames, int(rate)
 
 
