@@ -19,3 +19,4 @@ bench:
 
 docs:
 	python scripts/write_cli_docs.py docs/cli.md
+	python scripts/write_model_docs.py docs/models.md

@@ -1,15 +1,14 @@
 """``otoscope models``: what can be examined."""
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from otoscope.cli.check import check, workers
 from otoscope.cli.options import json_option, say
 
-if TYPE_CHECKING:
-    from otoscope.models import ProviderName
+PRESET = "NAME: a preset, one of the systems of the papers or of today's (otoscope models show NAME)"
 
 
 class Details(NamedTuple):
@@ -42,11 +41,12 @@ def command(context: click.Context, as_json: bool) -> int:
     from otoscope.models import PROVIDERS
 
     details = _details()
+    about: dict[str, str] = {**dict(PROVIDERS.items()), "preset": PRESET}
     if as_json:
-        kinds = {kind: {"about": text, **details[kind]._asdict()} for kind, text in PROVIDERS.items()}
+        kinds = {kind: {"about": text, **details[kind]._asdict()} for kind, text in about.items()}
         click.echo(json.dumps(kinds, indent=1))
         return 0
-    for kind, text in PROVIDERS.items():
+    for kind, text in about.items():
         found = details[kind]
         say(text)
         for line in (*found.names, f"-M: {', '.join(found.options) or 'none'}", f"example: {found.example}"):
@@ -58,10 +58,38 @@ command.add_command(check)
 command.add_command(workers)
 
 
-def _details() -> "dict[ProviderName, Details]":
+@command.command("show")
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> int:
+    """Print what is known of a preset: its weights, licence, memory, audio and decoding.
+
+    \b
+    Example:
+      otoscope models show qwen2-audio-instruct
+    """
+    from otoscope.errors import UnknownNameError
+    from otoscope.models.presets import PRESETS, describe
+
+    if name not in PRESETS:
+        raise UnknownNameError("preset", name, PRESETS)
+    facts = describe(name)
+    if as_json:
+        click.echo(json.dumps({"name": name, **facts}, indent=1))
+        return 0
+    width = max(map(len, facts))
+    for fact, text in {"name": name, **facts}.items():
+        say(f"{fact:<{width}}  {text}")
+    return 0
+
+
+def _details() -> dict[str, Details]:
     from otoscope.models import command as worker
     from otoscope.models import openai
     from otoscope.models.chat import MAX_TOKENS
+    from otoscope.models.generation import BATCH, DTYPES, SWITCHES
+    from otoscope.models.presets import PRESETS
+    from otoscope.models.transformers import FAMILIES, PROMPTS
 
     chat = (
         "base_url=URL (or OPENAI_BASE_URL)",
@@ -74,9 +102,27 @@ def _details() -> "dict[ProviderName, Details]":
     seconds = f"{worker.TIMEOUT_SECONDS:g}"
     return {
         "cascade": Details(
-            ("threads=N", "and where the LLM is openai/NAME the options of openai up to max_tokens"),
+            (
+                "threads=N",
+                "the options of the LLM's kind",
+                "asr.OPTION=VALUE for those of the ASR's kind, such as asr.base_url=URL",
+            ),
             "otoscope run starter --model cascade/whisper-tiny.en+smollm2-135m -M threads=2",
             _cascade_names(),
+        ),
+        "hf": Details(
+            (
+                "attention=eager|sdpa|flash_attention_2|...",
+                f"batch={BATCH}",
+                f"compile={'|'.join(SWITCHES)}",
+                "device=cuda:0|cpu|auto|...",
+                f"dtype={'|'.join(DTYPES)}",
+                f"max_tokens={MAX_TOKENS}",
+                f"prompt={'|'.join(PROMPTS)}",
+                "revision=COMMIT",
+            ),
+            "otoscope run starter --model hf/Qwen/Qwen2-Audio-7B-Instruct -M batch=8 -M dtype=bfloat16",
+            (f"architectures: {', '.join(FAMILIES)}",),
         ),
         "openai": Details(
             (
@@ -96,6 +142,11 @@ def _details() -> "dict[ProviderName, Details]":
         ),
         "replay": Details((), "otoscope run starter --model replay/runs/starter--null"),
         "null": Details((), "otoscope run starter --model null"),
+        "preset": Details(
+            ("the options of its kind", "python=PATH and arguments=WORDS where it is a worker"),
+            "otoscope run starter --model qwen2-audio-instruct -M batch=8",
+            tuple(f"{name}: {preset.spec}" for name, preset in PRESETS.items()),
+        ),
     }
 
 
@@ -108,6 +159,6 @@ def _cascade_names() -> tuple[str, str]:
     speech = [name for name, found in files.items() if found.issuperset(FILES)]
     language = [name for name, found in files.items() if any(file.endswith(".gguf") for file in found)]
     return (
-        f"ASR: {', '.join(speech)}, a folder, or a repository on the hub",
-        f"LLM: {', '.join(language)}, a .gguf file, ORG/REPO/FILE.gguf on the hub, or openai/NAME",
+        f"ASR: {', '.join(speech)}, a folder, a repository on the hub, hf/REPO, or openai/NAME",
+        f"LLM: {', '.join(language)}, a .gguf file, ORG/REPO/FILE.gguf on the hub, hf/REPO, or openai/NAME",
     )

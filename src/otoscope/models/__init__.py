@@ -1,4 +1,4 @@
-"""Models by their spec: ``provider/name``, with options as key=value."""
+"""Models by their spec: ``provider/name`` or the name of a preset, with options as key=value."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,14 +6,16 @@ from typing import Literal, get_args
 
 from otoscope.errors import UnknownNameError, UsageError
 from otoscope.models.chat import Chat, load_chat
+from otoscope.models.presets import PRESETS, expand_preset
 from otoscope.models.protocol import Model, Reply, Request
 
-ProviderName = Literal["cascade", "openai", "cmd", "replay", "null"]
+ProviderName = Literal["cascade", "hf", "openai", "cmd", "replay", "null"]
 
 DEFAULT_MODEL = "cascade"
 
 PROVIDERS: dict[ProviderName, str] = {
     "cascade": "cascade/ASR+LLM: speech recognition, then a chat model that reads the transcript (the default)",
+    "hf": "hf/REPO or hf/FOLDER: a spoken language model of the transformers library",
     "openai": "openai/NAME: a server that speaks the OpenAI chat API and takes audio (-M base_url=...)",
     "cmd": "cmd/PROGRAM: a program that answers JSON lines, in its own environment",
     "replay": "replay/RUN: the answers stored in a run folder",
@@ -26,23 +28,26 @@ def load_model(spec: str, options: Mapping[str, str] | None = None) -> Model:
     """Load a model.
 
     Args:
-        spec: one of the forms in ``PROVIDERS``.
+        spec: one of the forms in ``PROVIDERS``, or a name in ``PRESETS``.
         options: what follows ``-M`` on the command line.
 
     Raises:
-        UnknownNameError: there is no such provider.
+        UnknownNameError: there is no such provider or preset.
         ModelLoadingError: the model cannot be loaded.
     """
+    if spec in PRESETS:
+        spec, options = expand_preset(spec, options or {})
     provider, _, name = spec.partition("/")
     loaders: dict[str, Callable[[str, Mapping[str, str]], Model]] = {
         "cascade": _cascade,
+        "hf": _transformers,
         "openai": _openai,
         "cmd": _command,
         "replay": _replay,
         "null": _null,
     }
     if provider not in loaders:
-        raise UnknownNameError("model", spec, get_args(ProviderName))
+        raise UnknownNameError("model", spec, [*get_args(ProviderName), *PRESETS])
     return loaders[provider](name, options or {})
 
 
@@ -50,6 +55,13 @@ def _cascade(name: str, options: Mapping[str, str]) -> Model:
     from otoscope.models.cascade import Cascade
 
     return Cascade(name, options)
+
+
+def _transformers(name: str, options: Mapping[str, str]) -> Model:
+    from otoscope.models.transformers import TransformersModel
+
+    _named(name, "hf/REPO")
+    return TransformersModel(name, options)
 
 
 def _openai(name: str, options: Mapping[str, str]) -> Model:
@@ -91,4 +103,4 @@ def _no_options(provider: str, options: Mapping[str, str]) -> None:
         raise UsageError(f"{provider} takes no -M options, got {', '.join(options)}")
 
 
-__all__ = ["DEFAULT_MODEL", "PROVIDERS", "Chat", "Model", "Reply", "Request", "load_chat", "load_model"]
+__all__ = ["DEFAULT_MODEL", "PRESETS", "PROVIDERS", "Chat", "Model", "Reply", "Request", "load_chat", "load_model"]

@@ -5,9 +5,10 @@ from typing import Any
 
 from otoscope.audio import Audio, Intake
 from otoscope.errors import ModelCallError, UsageError
+from otoscope.models.asr import load_asr
 from otoscope.models.chat import load_chat
 from otoscope.models.protocol import Reply, Request
-from otoscope.models.whisper import RATE, load_whisper
+from otoscope.models.whisper import RATE
 from otoscope.records import digest
 
 DEFAULT = "whisper-base+qwen2.5-coder-1.5b"
@@ -19,39 +20,45 @@ Give only the answer, with no explanation."""
 USER = "{transcripts}\nQuestion: {question}"
 
 
+ASR_PREFIX = "asr."
+"""An option that begins so is for the speech recognition, any other for the chat model."""
+
+
 class Cascade:
-    """Whisper followed by a chat model; each clip is transcribed once, however many instructions ask about it.
+    """Speech recognition, then a chat model; a clip is transcribed once, however many instructions ask about it.
 
     Args:
-        name: ``ASR+LLM``; an empty name is the default pair.
-        options: ``threads``, and what the chat model takes.
+        name: ``ASR+LLM``, where either half is what ``load_asr`` and ``load_chat`` take; empty for the default pair.
+        options: ``asr.KEY=VALUE`` is the option ``KEY`` of the ASR, any other is the chat model's. ``threads`` is for
+            whichever of them run on CTranslate2 or llama.cpp.
 
     Raises:
-        UsageError: the name is not of that form.
+        UsageError: the name is not of that form, or a part has no such option.
         ModelLoadingError: a part cannot be loaded.
     """
 
     intake = Intake(rate=RATE, clips=9)
     batch = 1
-    concurrency = 1
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         asr, plus, llm = (name or DEFAULT).partition("+")
         if not (asr and plus and llm):
             raise UsageError(f"cascade/{name}: write cascade/ASR+LLM, such as cascade/{DEFAULT}")
         self.id = f"cascade/{asr}+{llm}"
-        self._asr = load_whisper(asr, options.get("threads", ""))
-        self._llm = load_chat(llm, options)
+        for_asr, for_llm = split_options(options)
+        self._asr = load_asr(asr, for_asr)
+        self._llm = load_chat(llm, for_llm)
+        self.concurrency = min(self._asr.concurrency, self._llm.concurrency)
         self._transcripts: dict[str, str] = {}
-        self.settings: Mapping[str, Any] = {**self._asr.settings, **self._llm.settings, "prompt": digest(SYSTEM, USER)}
+        self.settings: Mapping[str, Any] = join_settings(self._asr.settings, self._llm.settings)
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer each request from the transcripts of its clips."""
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: Request) -> Reply:
-        texts = [self._transcript(audio) for audio in request.audios]
         try:
+            texts = [self._transcript(audio) for audio in request.audios]
             return Reply(
                 self._llm.chat(SYSTEM, USER.format(transcripts=_list_transcripts(texts), question=request.prompt))
             )
@@ -63,6 +70,21 @@ class Cascade:
         if key not in self._transcripts:
             self._transcripts[key] = self._asr.transcribe(audio).text
         return self._transcripts[key]
+
+
+def split_options(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options of the ASR and those of the chat model; ``threads`` goes to both."""
+    for_asr = {key.removeprefix(ASR_PREFIX): value for key, value in options.items() if key.startswith(ASR_PREFIX)}
+    for_llm = {key: value for key, value in options.items() if not key.startswith(ASR_PREFIX)}
+    if "threads" in options:
+        for_asr.setdefault("threads", options["threads"])
+    return for_asr, for_llm
+
+
+def join_settings(asr: Mapping[str, Any], llm: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that can change an answer; where both parts have a setting, each keeps its own."""
+    shared = {f"{ASR_PREFIX}{name}": asr[name] for name in asr if name in llm}
+    return {**asr, **llm, **shared, "prompt": digest(SYSTEM, USER)}
 
 
 def _list_transcripts(texts: Sequence[str]) -> str:

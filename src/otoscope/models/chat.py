@@ -37,18 +37,24 @@ def load_chat(spec: str, options: Mapping[str, str]) -> Chat:
     """Load a chat model.
 
     Args:
-        spec: ``openai/NAME``, or a local model: named weights, a ``.gguf`` file, or ``ORG/REPO/FILE.gguf`` on the hub.
-        options: as for OpenAIChat for a server, ``threads`` for a local model.
+        spec: ``openai/NAME``, ``hf/REPO-or-FOLDER`` for the transformers library, or a model on llama.cpp: named
+            weights, a ``.gguf`` file, or ``ORG/REPO/FILE.gguf`` on the hub.
+        options: as for OpenAIChat and TransformersChat, ``threads`` for llama.cpp.
 
     Raises:
         UsageError: an option is not known.
         ModelLoadingError: it cannot be loaded; the message says what to install or fetch.
     """
+    # A cascade hands on the threads, which neither a server nor transformers takes.
+    others = {key: options[key] for key in options if key != "threads"}
     if spec.startswith("openai/"):
         from otoscope.models.openai import OpenAIChat
 
-        # A cascade hands on all its options, and threads are for its speech recognition.
-        return OpenAIChat(spec.removeprefix("openai/"), {key: options[key] for key in options if key != "threads"})
+        return OpenAIChat(spec.removeprefix("openai/"), others)
+    if spec.startswith("hf/"):
+        from otoscope.models.transformers_chat import TransformersChat
+
+        return TransformersChat(spec.removeprefix("hf/"), others)
     check_options(spec, options, ("threads",))
     return _load_llama(spec, read_count(spec, options, "threads", local_threads()))
 

@@ -48,7 +48,7 @@ def find_folder(spec: str, files: Sequence[str]) -> tuple[Path, str]:
     absent = [name for name in files if not (folder / name).is_file()]
     if absent:
         raise ModelLoadingError(f"{folder}: {', '.join(absent)} is not in the folder")
-    return folder, _digest_files(tuple(folder / name for name in files))
+    return folder, digest_files(tuple(folder / name for name in files))
 
 
 def find_file(spec: str, suffix: str) -> tuple[Path, str]:
@@ -70,7 +70,7 @@ def find_file(spec: str, suffix: str) -> tuple[Path, str]:
             raise UnknownNameError(f"weights, {suffix} file or ORG/REPO/FILE on the hub", spec, WEIGHTS)
         organisation, repository, name = spec.split("/", 2)
         file = _from_hub(f"{organisation}/{repository}", [name]) / name
-    return file, _digest_files((file,))
+    return file, digest_files((file,))
 
 
 def _fetch_named(name: str) -> tuple[Path, str]:
@@ -91,7 +91,8 @@ def _from_hub(repository: str, files: Sequence[str]) -> Path:
 
 
 @functools.cache
-def _digest_files(files: tuple[Path, ...]) -> str:
+def digest_files(files: tuple[Path, ...]) -> str:
+    """Return what identifies the content of ``files``, in their order; it is read once a process."""
     digests = []
     for path in files:
         with path.open("rb") as file:

@@ -35,7 +35,7 @@ class Transcript:
 
     Attributes:
         text: the words, or an empty string.
-        language: two-letter code of the language decoded, or an empty string for an English-only model.
+        language: two-letter code of the language decoded, or an empty string where it is not told.
     """
 
     text: str
@@ -55,6 +55,8 @@ class Whisper:
     Raises:
         ModelLoadingError: CTranslate2 is not installed, or the weights cannot be found.
     """
+
+    concurrency = 1
 
     def __init__(self, spec: str, threads: int | None = None) -> None:
         for library in ("ctranslate2", "tokenizers"):
