@@ -2,7 +2,10 @@
 
 import importlib.util
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -157,3 +160,29 @@ def test_the_adapter_for_speech_is_loaded_where_the_checkpoint_has_one(
 def test_two_folders_with_the_same_files_are_one_model(tmp_path: Path) -> None:
     first, second = copy_of("voxtral", tmp_path / "a"), copy_of("voxtral", tmp_path / "b")
     assert find_checkpoint(str(first)).revision == find_checkpoint(str(second)).revision
+
+
+OFFLINE = """
+import sys
+from tiny import torch
+from test_adapter import request
+from otoscope.models import load_model
+model = load_model("hf/somebody/tiny", {"max_tokens": "4", "device": "cpu"})
+[reply] = model.answer([request()])
+print(model.id, model.settings["revision"], repr(reply.error), bool(reply.answer))
+"""
+
+
+def test_a_model_of_the_hub_is_named_by_its_commit(tmp_path: Path) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    cached = tmp_path / "hub" / "models--somebody--tiny"
+    shutil.copytree(tiny_folder("qwen2_audio"), cached / "snapshots" / commit)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text(commit)
+    tests = Path(__file__).parent
+    environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tests), str(tests.parent)])
+    result = subprocess.run(
+        [sys.executable, "-c", OFFLINE], capture_output=True, text=True, check=False, env=environment
+    )
+    assert result.stdout == f"hf/somebody/tiny {commit} '' True\n", result.stderr
