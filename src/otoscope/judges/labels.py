@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from itertools import product
 
@@ -49,6 +50,8 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 _PLACES = ("1", "2", "3", "4", "5")
 _THINGS = [[thing] for thing in (*_NAMED_THINGS, "number")]
 _MOST_FORMS = 3
+#: Asks for a word as it is spoken, which no other form or wording of it is.
+_VERBATIM = re.compile(r"\b(?:which|what|the|spoken)\s+(?:(?!other\b)\w+\s+)?(?:key)?words?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,12 @@ class Labels:
     def numbers(self) -> bool:
         """Whether the labels are numbers."""
         return self.any_number or all(is_number("".join(name.split()[:1])) for name in self.names)
+
+    @property
+    def spread(self) -> bool:
+        """Whether the labels are all the numbers that can be chosen, and do not just count on."""
+        values = sorted(Decimal(name.split()[0]) for name in self.names if is_number(name.split()[0]))
+        return self.closed and self.numbers and values[-1] - values[0] >= len(values)
 
     def read(self, text: str) -> list[str]:
         """Return the tokens of an answer, with every key or note as one token and "twice" as a number of times."""
@@ -163,13 +172,14 @@ def _labels(
         name = name_of(label, musical=musical)
         declared[name] = (*declared.get(name, ()), *others)
     named = list(dict.fromkeys(name_of(option, musical=musical) for option in options))
-    wordings = _wordings(named, declared)
+    verbatim = _VERBATIM.search(instruction) is not None
+    wordings = _wordings(named, declared, verbatim=verbatim)
     targets = [name_of(unlettered(part, letters), musical=musical) for part in right]
     targets = [wordings.get(tuple(name.split()), name) for name in targets]
     closed = bool(named) and set(targets) <= set(named)
     known = next((known for known in _KNOWN_SETS if set(targets) <= known), frozenset[str]())
     names = [*named, *targets, *sorted(known - set(named) if not closed or known == word_set("languages") else ())]
-    wordings = _wordings(names, declared)
+    wordings = _wordings(names, declared, verbatim=verbatim)
     return Labels(
         target=frozenset(targets),
         names=frozenset(names),
@@ -222,17 +232,18 @@ def _parts(target: str, options: Sequence[str]) -> tuple[str, ...]:
     return tuple(filter(None, parts))
 
 
-def _wordings(names: Sequence[str], declared: Mapping[str, Words]) -> dict[Words, str]:
+def _wordings(names: Sequence[str], declared: Mapping[str, Words], *, verbatim: bool) -> dict[Words, str]:
     """Return what names a label: its name, then declared synonyms, then families, then other forms of its words.
 
-    What two labels share at one of these steps names neither.
+    What two labels share at one of these steps names neither. Families and other forms are left out if ``verbatim``.
     """
     names = list(dict.fromkeys(names))
+    forms = [] if verbatim else [(form, name) for name in names for form in _forms(tuple(name.split()))]
     steps: tuple[list[tuple[Words, str]], ...] = (
         [(tuple(name.split()), name) for name in names],
         [(tuple(name_of(other).split()), name) for name in names for other in declared.get(name, ())],
-        [(tuple(other.split()), name) for name in names for family in _FAMILIES if name in family for other in family],
-        [(form, name) for name in names for form in _forms(tuple(name.split()))],
+        [] if verbatim else _familiar(names),
+        forms,
         _bare_numbers(names),
         [(short, name) for name in names if (short := _without_lead(tuple(name.split())))],
         _counted_things(names),
@@ -246,6 +257,13 @@ def _wordings(names: Sequence[str], declared: Mapping[str, Words]) -> dict[Words
                 new.setdefault(words, set()).add(name)
         wordings.update({words: of.pop() for words, of in new.items() if len(of) == 1})
     return wordings
+
+
+def _familiar(names: Sequence[str]) -> list[tuple[Words, str]]:
+    """Return the wordings of each label's family."""
+    return [
+        (tuple(other.split()), name) for name in names for family in _FAMILIES if name in family for other in family
+    ]
 
 
 def _forms(words: Words) -> set[Words]:
@@ -268,8 +286,8 @@ def _word_forms(word: str) -> set[str]:
         return forms
     stem = word.removesuffix("ing")
     if stem == word:
-        return forms | {f"{word.removesuffix('e')}ing", f"{word.removesuffix('e')}ed"}
-    return forms | {stem, f"{stem}e", f"{stem}ed", re.sub(r"(\w)\1$", r"\1", stem)} if stem[2:] else forms
+        return forms | {f"{word.removesuffix('e')}ing"}
+    return forms | {stem, f"{stem}e", re.sub(r"(\w)\1$", r"\1", stem)} if stem[2:] else forms
 
 
 def _without_lead(words: Words) -> Words:

@@ -9,7 +9,7 @@ from otoscope.judges.wording import is_word, normal, straight, tokens
 _LETTERS = ("ABCDEFGH", "12345678")
 _LETTERED = re.compile(r"\(?(?:([A-H])[).:]|([a-h1-8])\))\s*(.+)", re.DOTALL)
 _MARK = re.compile(r"(?<![\w'])\(?(?:([A-H])[).:]|([a-h1-8])\))\s+|(?<![\w'])\(([A-Ha-h1-8])\)\s*")
-_SEPARATOR = re.compile(r"\s*[,;|/]\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|\n\s*[-*•]?\s*")
+_SEPARATOR = re.compile(r"\s*(?:[,;|]|(?<!\d)/|/(?!\d))\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|\n\s*[-*•]?\s*")
 _QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 _LEAD = re.compile(
     r".*(?::|\b(?:from|be|is|are|either|of|as|with|options?|choices|between|among|following|choose|select|pick|whether|by|"
@@ -66,10 +66,10 @@ def listed(instruction: str) -> list[tuple[str, ...]]:
     lists = [tuple(one or two for one, two in _QUOTED.findall(instruction)), tuple(_LABELLED.findall(instruction))]
     lists += [pair.groups() for pair in _PAIR.finditer(instruction)]
     for sentence in re.split(r"(?<=[.?!])\s+|\n\s*\n", instruction):
-        pieces = _SEPARATOR.split(sentence)
-        if pieces[1:]:
-            lists += _readings(pieces)
-    lists += [tuple(_ASIDE.sub("", option) for option in options) for options in lists]
+        for text in dict.fromkeys((_ASIDE.sub("", sentence), sentence)):
+            pieces = _SEPARATOR.split(text)
+            if pieces[1:]:
+                lists += _readings(pieces)
     stripped = (tuple(option.strip(" \t\n\"'.,;:?!()[]-") for option in options) for options in lists)
     kept = (tuple(filter(None, options)) for options in stripped)
     return [options for options in kept if options[1:]]

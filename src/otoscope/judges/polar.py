@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from otoscope.judges.reading import JOINTS, Reading, sentences
 from otoscope.judges.wording import (
@@ -37,11 +38,12 @@ _OPPOSITES = {"same": "different", "different": "same"}
 _WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
 _QUOTATION = re.compile(r"\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)")
 _EMPTY = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
-_PREPOSITIONS = frozenset({"in", "on", "at", "during", "with", "while", "throughout", "from", "for"})
+_PREPOSITIONS = frozenset({"in", "on", "at", "during", "throughout"})
 _BEING = frozenset({"is", "are", "was", "were"})
-_TURNS = frozenset({"but", "however", "then"})
+_LIMITS = NEGATORS | _NOBODY | {"but", "however", "then", "0", "less", "fewer"}
 _PRONOUNS = frozenset({"it", "this", "that", "he", "she", "they"})
 _CUE_REACH = 4
+_MOST_HEADS = 3
 _SHORT_SENTENCE = 5
 
 
@@ -87,11 +89,11 @@ def echoed(reading: Reading) -> set[str]:
     """Return yes or no for an answer that is the question as a statement, or its denial."""
     asked = _polar_question(reading.question.instruction)
     statements = list(sentences([word for word in tokens(reading.question.answer) if word != '"']))
-    if asked is None or len(statements) != 1 or reading.doubtful:
+    if asked is None or len(statements) != 1 or reading.doubtful or "?" in reading.words:
         return set()
     (words,) = statements
     negations = sum(word in NEGATORS | _NOBODY for word in tokens(_without_repeated_quotes(reading)))
-    if negations > 1 or HEDGES & set(words):
+    if negations > 1 or (HEDGES | {"would", "should"}) & set(words):
         return set()
     if any(_states(head, asked) for head in _heads(words)) or _says_of_it(words, asked):
         return {"no"} if negations else {"yes"}
@@ -142,18 +144,19 @@ def _polar_question(instruction: str) -> list[str] | None:
 
 
 def _heads(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield a statement, and what stands of it before each preposition, if nothing is denied after that."""
+    """Yield a statement, and what stands of it before its first prepositions, if nothing is denied or limited."""
     yield words
-    for at, word in enumerate(words):
-        if word in _PREPOSITIONS and not set(words[at:]) & (NEGATORS | _NOBODY | _TURNS):
-            yield words[:at]
+    if not set(words) & _LIMITS:
+        places = (at for at, word in enumerate(words) if word in _PREPOSITIONS)
+        yield from (words[:at] for at in islice(places, _MOST_HEADS))
 
 
 def _says_of_it(words: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether a statement like "it is a real word" says what the end of a question asks."""
-    end, said_of_it = _content_words(asked), _content_words(words)
+    """Return whether a statement like "it is a real word" says of it what a question asks, from its article on."""
     being = asked[0] in _BEING and words[0] in _PRONOUNS and set(words[1:2]) <= _BEING
-    return being and len(said_of_it) > 1 and end[-len(said_of_it) :] == said_of_it
+    article = max((at for at, word in enumerate(asked) if word in {"a", "an"}), default=len(asked))
+    said_of_it = _content_words(words)
+    return being and bool(said_of_it) and said_of_it == _content_words(asked[article:])
 
 
 def _without_repeated_quotes(reading: Reading) -> str:

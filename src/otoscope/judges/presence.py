@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from otoscope.judges.reading import Reading
 from otoscope.judges.wording import (
+    BOUNDS,
     FILLER,
     HEDGES,
     NEGATORS,
@@ -26,39 +27,57 @@ _SOUGHT = re.compile(
     re.IGNORECASE,
 )
 _MOST_SOUGHT = 2
+#: The second one asks for no more than the number of persons.
 _SEVERAL = re.compile(r"\b(?:more than one|multiple|several) (?:speaker|person|people|voice|talker)", re.IGNORECASE)
-#: With one of these in the answer, what is named need not be there.
-_SPOILERS = NEGATORS | HEDGES | {"nobody", "none"} | word_set("imitating")
+_ONLY_SEVERAL = re.compile(rf"{_SEVERAL.pattern}s?(?: in the \w+)?[.?!,]", re.IGNORECASE)
+_ARTICLES = frozenset({"a", "an", "the", "some"})
+_BEING = frozenset({"is", "are"})
+#: In what is said of a thing, do not say that it is there.
+_ABSENT = word_set("imitating") | {"missing", "lacking", "being", "nobody", "none"} | NEGATORS | HEDGES
+_ANNOUNCING = word_set("announcing")
+_PLACING = word_set("placing")
 
 
 def found(reading: Reading) -> set[str]:
-    """Return yes or no for an answer that names what a question like "is there a bird?" looks for, or denies it."""
+    """Return yes for an answer that says no more than that what a question like "is there a bird?" looks for is there.
+
+    That is "there is a bird" and the like, or "birds are singing" with whatever it is that they do.
+    """
     asked = _SOUGHT.search(straight(reading.question.instruction))
     if asked is None or reading.doubtful or " or " in asked[1]:
         return set()
-    sought = [word for word in tokens(asked[1]) if is_word(word)]
+    sought = [stem(word) for word in tokens(asked[1]) if is_word(word)]
     if not 0 < len(sought) <= _MOST_SOUGHT or set(sought) & (FILLER | {"more"}) or any(map(is_number, sought)):
         return set()
-    words = set(reading.words)
-    if _is_none(reading.words, sought) and not words & HEDGES:
-        return {"no"}
-    return {"yes"} if {*map(stem, sought)} <= {*map(stem, words)} and not words & _SPOILERS else set()
-
-
-def _is_none(words: Sequence[str], sought: Sequence[str]) -> bool:
-    """Return whether "there is no" stands right before what is sought."""
-    wanted = ["no", *map(singular, sought)]
-    ends = (at for at, word in enumerate(words) if word == "there")
-    return any([*map(singular, words[at + 2 : at + 2 + len(wanted)])] == wanted for at in ends)
+    words = list(filter(is_word, reading.words))
+    at = next((at for at in range(len(words)) if [*map(stem, words[at : at + len(sought)])] == sought), len(words))
+    before, after = set(words[:at]), words[at + len(sought) :]
+    if at == len(words) or not before <= _ANNOUNCING or set(after) & _ABSENT or "?" in reading.words:
+        return set()
+    acts = set(after[:1]) <= _BEING and "".join(after[1:2]).endswith("ing")
+    there = set(after) <= _PLACING if before - _ARTICLES else acts
+    return {"yes"} if there else set()
 
 
 def counted(reading: Reading) -> set[str]:
-    """Return yes or no for an answer that counts the persons, if it is asked whether there is more than one."""
-    if _SEVERAL.search(reading.question.instruction) is None or set(reading.words) & (NEGATORS | HEDGES):
+    """Return yes or no for an answer that only counts the persons, if it is asked whether there is more than one."""
+    instruction = reading.question.instruction
+    if _SEVERAL.search(instruction) is None:
         return set()
-    words = ["1" if word == "single" else word for word in reading.words]
-    numbers = {word for at, word in enumerate(words) if is_number(word) and _is_person(words[at + 1 : at + 3])}
-    return {"no" if numbers == {"1"} else "yes"} if len(numbers) == 1 and "0" not in numbers else set()
+    words = ["1" if word == "single" else word for word in reading.words if is_word(word)]
+    numbers = [word for at, word in enumerate(words) if is_number(word) and _is_person(words[at + 1 : at + 2])]
+    others = (word for word in words if not is_number(word) and not _is_person([word]))
+    if (
+        len(numbers) != 1
+        or sum(map(is_number, words)) != 1
+        or "0" in numbers
+        or not set(others) <= FILLER - BOUNDS
+        or "?" in reading.words
+    ):
+        return set()
+    if numbers == ["1"]:
+        return {"no"}
+    return {"yes"} if _ONLY_SEVERAL.search(instruction) else set()
 
 
 def _is_person(words: Sequence[str]) -> bool:

@@ -51,6 +51,7 @@ _REVERSING = word_set("reversing")
 _COMPARING = frozenset({"rather", "than", "instead", "but"})
 _REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "than"})
 _BEING = frozenset({"is", "are", "was", "were"})
+_DEGREES = word_set("degrees")
 _EMPTY_NEGATION = frozenset({"only", "just", "merely"})
 _QUOTES = frozenset({'"', "[", "]", "{", "}"})
 _MARKDOWN = str.maketrans({"*": "", "`": ""})
@@ -109,6 +110,14 @@ class Reading:
         return found
 
     @property
+    def passed_over(self) -> frozenset[str]:
+        """The labels such as "speech" that words stand for which need not name them where they stand."""
+        places = range(len(self.words))
+        used = {at for mention in self.mentions for at in range(mention.start, mention.end)}
+        named = (self.named[at] for at in places if at not in used and self.words[at][1:])
+        return frozenset(label for label, _ in filter(None, named) if label in FILLER)
+
+    @property
     def positive(self) -> list[Mention]:
         """The mentions that are not denied."""
         return [mention for mention in self.mentions if not mention.negated]
@@ -133,7 +142,9 @@ class Reading:
     @property
     def joined(self) -> bool:
         """Whether all labels that are not denied stand in one list."""
-        return all(set(self.words[one.end : two.start]) <= JOINTS for one, two in pairwise(self.positive))
+        gaps = [(one.label == two.label, self.words[one.end : two.start]) for one, two in pairwise(self.positive)]
+        # Labels side by side are a compound, such as "Irish English".
+        return all((gap or same) and set(gap) <= JOINTS for same, gap in gaps)
 
     @property
     def other_words(self) -> list[str]:
@@ -212,6 +223,9 @@ class Reading:
         letter = len(word) == 1 and (word.isalpha() or label != word)  # a figure may stand for another label, "second"
         if end > start + 1 or not (letter or label in _FUNCTION):
             return False
+        match self.words[end : end + 2]:
+            case ["and" | "or" | ",", other] if letter and len(other) == 1:  # "A and B"
+                return False
         first, last = self.sentence(start)
         return end != last or last - first > _SHORT_SENTENCE
 
@@ -249,7 +263,7 @@ class Reading:
             near = before[-_NEGATION_REACH:]
             crossed = [mention for mention in near if mention.start >= at]
             if not crossed:
-                return True, at > floor and self.words[at - 1] in NEGATORS
+                return True, (at > floor and self.words[at - 1] in NEGATORS) or bool(_DEGREES & set(rest))
             if all(set(self.words[mention.end : start]) - JOINTS for mention in crossed):
                 return False, True
         return False, False

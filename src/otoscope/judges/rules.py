@@ -2,30 +2,32 @@
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
-from otoscope.judges.elsewhere import gives_no_key, gives_no_number, reports_speech, says_nothing
+from otoscope.judges.elsewhere import gives_no_key, gives_no_number, says_nothing
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
 from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
 from otoscope.judges.presence import counted, found
 from otoscope.judges.question import Question, Ruling, why_unread
-from otoscope.judges.reading import Reading
+from otoscope.judges.reading import Mention, Reading
 from otoscope.judges.wording import (
     FILLER,
+    HEDGES,
+    NEGATORS,
     is_number,
     is_refusal,
     is_undetermined,
     is_word,
     phrase_list,
     singular,
-    singulars,
     tokens,
     word_set,
 )
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "5"
+RULES_VERSION: Final = "6"
 
 _TRUTH: Final = {"yes": "true", "no": "false"}
 _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_cues"))
@@ -35,15 +37,23 @@ _LETTER = re.compile(
     re.VERBOSE,
 )
 _NUMBERED = re.compile(
-    r"""^\W*\(?([1-8])\)?\W*$ | ^\W*\(?([1-8])\)\s | \b(?:option|choice|number|candidate)\s+\(?([1-8])\b(?!\.\d) |
+    r"""^\W*\(?([1-8])\)?\W*$ | ^\W*\(?([1-8])\)\s |
+    \b(?:option|choice|number|candidate)\s+\(?([1-8])\)?(?=\W*$|[).:,]\s|\s+because) |
     \b(?:answer|best|one|option|correct)\s+is:?\s+\(?([1-8])\)?\W*$""",
     re.VERBOSE | re.IGNORECASE,
 )
-_LONGEST_SLOT = 3
+_PARTS = re.compile(r"[,;:.?()]|\b(?:and|or)\b")
 _MANY_LABELS = 3
-#: Of two recordings, the one that is called so may be the one that is not meant.
-_BLAME = word_set("blame")
-_REASONS = frozenset({"since", "because"})
+#: Of two recordings, the one that is called anything else may be the one that is not meant.
+_PRAISE = word_set("praise")
+_FLAWS = word_set("flaws")
+_DENIALS = NEGATORS | HEDGES
+#: After "so", repeat what was said of something else.
+_DOING = frozenset({"do", "does", "did", "is", "are", "was", "were"})
+#: Set one label of a list apart.
+_RANKING = frozenset("<>=[]%")
+#: Stand before the number of an option.
+_NUMBERING = frozenset({"number", "candidate"})
 
 
 def decide(question: Question) -> Ruling:
@@ -104,14 +114,26 @@ def _refused(reading: Reading) -> Ruling | None:
 
 
 def _by_letter(reading: Reading) -> Ruling | None:
-    pattern = _NUMBERED if "1" in reading.labels.letters else _LETTER
+    numbered = "1" in reading.labels.letters
+    pattern = _NUMBERED if numbered else _LETTER
     letters = {letter.upper() for match in pattern.findall(reading.text) for letter in match if letter}
     labels = {reading.labels.letters[letter] for letter in letters if letter in reading.labels.letters}
     if len(letters) != 1 or len(labels) != 1:
         return None
     if reading.chosen - labels - {letter.lower() for letter in reading.labels.letters}:
         return _undecided("The letter and the words of the answer differ.")
+    first = pattern.search(reading.text)
+    if first and _DENIALS & set(tokens(reading.text[: first.start()])):
+        return _undecided("The letter may be denied.")
+    # A number may count, or stand before a remark on its option.
+    if numbered and not reading.chosen and (_DENIALS & set(reading.words) or _remarks(reading)):
+        return _undecided("The number need not be the answer.")
     return _choice(reading, labels, "gives the letter of")
+
+
+def _remarks(reading: Reading) -> bool:
+    """Return whether an answer says more than filler, numbers and words of the question."""
+    return any(not is_number(word) and word not in _NUMBERING for word in reading.other_words)
 
 
 def _polar(reading: Reading) -> Ruling | None:
@@ -177,7 +199,8 @@ def _numbered(reading: Reading) -> Ruling | None:
         return _undecided("The number has another unit.")
     if not reading.mentions and not reading.doubtful:
         return _no("The answer gives another number.")
-    if reading.chosen != reading.labels.target and any(_counts_other_things(reading, at) for at in numbers):
+    other = reading.chosen != reading.labels.target and any(_counts_other_things(reading, at) for at in numbers)
+    if other or _is_given(reading, numbers[0]):
         return _undecided("The number need not be the answer.")
     return None
 
@@ -205,6 +228,14 @@ def _in_other_unit(reading: Reading, at: int) -> bool:
     return unit in UNITS and unit not in units and UNITS[unit][0] in {UNITS[word][0] for word in units}
 
 
+def _is_given(reading: Reading, at: int) -> bool:
+    """Return whether a number stands before a word as in the instruction, such as "the two sentences"."""
+    asked = tokens(reading.question.instruction)
+    pair = reading.words[at : at + 2]
+    given = pair[1:] and is_word(pair[1]) and pair[1] not in UNITS and pair in ([*both] for both in pairwise(asked))
+    return bool(given) and "many" not in asked
+
+
 def _counts_other_things(reading: Reading, at: int) -> bool:
     """Return whether a number counts what the instruction does not speak of, or has a unit that does not belong."""
     after = "".join(reading.words[at + 1 : at + 2])
@@ -219,7 +250,8 @@ def _concluded(reading: Reading) -> Ruling | None:
         return None
     words = reading.words
     cues = [at for at in range(len(words)) if any(tuple(words[at : at + len(cue)]) == cue for cue in _ANSWER_CUES)]
-    cues += [at for at in range(1, len(words)) if words[at] == "so" and words[at - 1] == ","]
+    so = max((at for at in range(1, len(words)) if words[at - 1 : at + 1] == [",", "so"]), default=0)
+    cues += [so] if so and _only_names(reading, so + 1) else []
     if not cues:
         return _before_reason(reading)
     after = [mention for mention in reading.mentions if mention.start > max(cues)]
@@ -231,15 +263,38 @@ def _concluded(reading: Reading) -> Ruling | None:
 
 def _before_reason(reading: Reading) -> Ruling | None:
     """Judge by the only label before the word that gives a reason, which may name the others."""
-    end = next((at for at, word in enumerate(reading.words) if word in _REASONS), 0)
+    words = reading.words
+    end = next((at for at in range(1, len(words)) if _gives_reason(words, at)), 0)
     before = [mention for mention in reading.mentions if mention.start < end]
-    if len(before) != 1 or before[0].negated or before[0].doubtful or not before[0].selected:
+    if len(before) != 1 or before[0].negated or before[0].doubtful or not _only_names(reading, 0, end):
         return None
     return _choice(reading, {before[0].label}, "gives a reason for")
 
 
+def _gives_reason(words: Sequence[str], at: int) -> bool:
+    """Return whether "because" stands there, or a "since" that is not one of time."""
+    since = words[at - 1 : at + 1] == [",", "since"] and words[at + 1 : at + 2] != ["then"]
+    return words[at] == "because" or since
+
+
+def _only_names(reading: Reading, start: int, end: int | None = None) -> bool:
+    """Return whether a part of an answer has nothing beside labels but filler and words of the question.
+
+    Praise counts as filler if the question asks which one is good. Where it asks for a flaw, or for less of something,
+    its own words do not say which one it is.
+    """
+    words = reading.words[start:end]
+    kept = {place - start for mention in reading.mentions for place in range(mention.start, mention.end)}
+    kept |= {place - start for place in reading.quoted}
+    flawed, praising = reading.asked & _FLAWS, reading.asked & _PRAISE
+    filler = (FILLER | _PRAISE if praising and not flawed else FILLER - _PRAISE) | {"than", "more"}
+    others = (word for at, word in enumerate(words) if at not in kept and is_word(word) and word not in filler)
+    stated = not words or words[0] not in _DOING
+    return stated and all(singular(word) in reading.asked and not flawed for word in others)
+
+
 def _slots(reading: Reading) -> Ruling | None:
-    """Judge an answer that fills the same number of slots as a target such as "increase, volume, none"."""
+    """Judge an answer that fills slots, such as "increase, volume, none", from what the question lists."""
     question = reading.question
     target = [name_of(part) for part in question.target.split(",")]
     slots = [name_of(part.rpartition(":")[2]) for part in question.answer.strip().strip(".").split(",")]
@@ -247,18 +302,16 @@ def _slots(reading: Reading) -> Ruling | None:
         return None
     if sorted(slots) == sorted(target):
         return _choice(reading, reading.labels.target, "fills all slots as") if slots == target else None
-    long = any(len(slot.split()) > _LONGEST_SLOT for slot in slots)
-    other = any(not singulars(one.split()) & singulars(two.split()) for one, two in zip(slots, target, strict=True))
-    if long or not other or reading.doubtful or "\n" in question.answer.strip():
-        return None
-    return _no("The answer fills a slot otherwise.")
+    listed = {name_of(part) for part in _PARTS.split(question.instruction)}
+    changed = [{one, two} for one, two in zip(slots, target, strict=True) if one != two]
+    return _no("The answer fills a slot otherwise.") if all(pair <= listed for pair in changed) else None
 
 
 def _listed(reading: Reading) -> Ruling | None:
     """Judge an answer that names more than one label where one is right."""
     if len(reading.chosen) <= 1:
         return None
-    if reading.labels.closed and reading.labels.names == reading.chosen and len(reading.chosen) >= _MANY_LABELS:
+    if _repeats_options(reading):
         return _no("The answer names every label.")
     if not reading.chosen & reading.labels.target:
         return _no("The answer names other labels only.")
@@ -268,21 +321,46 @@ def _listed(reading: Reading) -> Ruling | None:
     return _undecided("The answer names several labels.")
 
 
+def _repeats_options(reading: Reading) -> bool:
+    """Return whether an answer has all labels and no other word, and none that stands out."""
+    if not reading.labels.closed or reading.labels.names != reading.chosen or len(reading.chosen) < _MANY_LABELS:
+        return False
+    starts = {mention.start for mention in reading.mentions}
+    numbers = [word for at, word in enumerate(reading.words) if is_number(word) and at not in starts]
+    counts = [str(place + 1) for place in range(len(numbers))]
+    others = {word for word in reading.other_words if not is_number(word)}
+    plain = "*" not in reading.question.answer and not set(reading.words) & _RANKING
+    return plain and len(starts) == len(reading.chosen) and not others - HEDGES and numbers in ([], counts)
+
+
 def _one(reading: Reading) -> Ruling | None:
     labels, chosen = reading.labels, reading.chosen
     mentions = [mention for mention in reading.positive if mention.label in chosen]
     if len(chosen) != 1:
         return None
-    if mentions and not any(mention.selected for mention in mentions):
-        return _undecided("The answer names a label in passing.")
-    if any(mention.disputed for mention in mentions):
-        return _undecided("The answer may deny the label that it names.")
-    if labels.compared and {*reading.other_words} & _BLAME:
-        return _undecided("The answer may find fault with what it names.")
+    doubt = _why_not_one(reading, mentions)
+    if doubt:
+        return _undecided(doubt)
     known = labels.closed or labels.any_number or labels.musical
     if chosen == labels.target and not known and reading.other_words:
         return _undecided("The answer names the target among other things.")
     return _choice(reading, chosen, "names", doubt=any(mention.doubtful for mention in mentions))
+
+
+def _why_not_one(reading: Reading, mentions: Sequence[Mention]) -> str:
+    """Return why the only label that an answer names need not be its choice, or ""."""
+    labels, chosen = reading.labels, reading.chosen
+    if mentions and not any(mention.selected for mention in mentions):
+        return "The answer names a label in passing."
+    if any(mention.disputed for mention in mentions or reading.mentions):
+        return "The answer may deny the label that it names."
+    if chosen == labels.target and reading.passed_over - chosen:
+        return "The answer may name another label too."
+    if labels.compared and labels.closed and not _only_names(reading, 0):
+        return "The answer may find fault with what it names."
+    # A key without its mode is often a major one.
+    bare = labels.musical and {f"{label}major" for label in chosen} == labels.target
+    return "The answer gives no mode." if bare else ""
 
 
 def _denied(reading: Reading) -> Ruling | None:
@@ -295,9 +373,7 @@ def _denied(reading: Reading) -> Ruling | None:
 def _elsewhere(reading: Reading) -> Ruling | None:
     if gives_no_number(reading) or gives_no_key(reading):
         return _no("The answer gives no value of the kind.")
-    if says_nothing(reading):
-        return _no("The answer refuses.")
-    return _no("The answer only quotes what is said.") if reports_speech(reading) else None
+    return _no("The answer refuses.") if says_nothing(reading) else None
 
 
 _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (

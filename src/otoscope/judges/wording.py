@@ -108,14 +108,18 @@ _MISSING = (
 _REFUSAL = re.compile(
     rf"\b(?:i am sorry|i'm sorry|sorry,|i apologi[sz]e|as an? (?:ai|language|text)|{_UNABLE}|{_MISSING}|"
     r"(?:not |im)possible to (?:determine|tell|identify|say|know|answer)|there is no way to|"
-    r"can not be (?:determined|identified|answered|inferred|known|told|judged|assessed|established))"
+    r"can not be (?:determined|identified|answered|inferred from))"
 )
 _DOUBT = re.compile(
     r"\b(?:not (?:entirely |completely |really |quite )?(?:sure|certain|clear)|unsure|uncertain|unclear|ambiguous|"
     r"(?:hard|difficult) to (?:tell|say|determine|identify)|i have no idea|mixed|as well as|several|multiple answers|"
     r"(?:could|might|may|can) (?:also|equally|as well) be|alternatively)\b"
 )
-_HARD = re.compile(r"\b(?:hard|difficult) to (?:tell|say|determine|identify)\b|\bi have no idea\b|\bi do not know\b")
+_HARD = re.compile(
+    r"(?:without [^.,;]*, )?(?:(?:it|this|that) is (?:(?:very|quite|really|too|rather) )?(?:hard|difficult) to "
+    r"(?:tell|say|determine|identify)(?: (?:whether|if|which|what|without|from (?:the|this))\b[^.,;:!?\"]*)?|"
+    r"i have no idea|i do not know)\W*"
+)
 _PARTED = re.compile(r"\b(?:mixed|as well as|several|multiple answers)\b")
 _PLANTED = re.compile(
     r"\b(?:result|verdict|judge?ment)\W{1,8}(?:yes|no|correct|match)\b|"
@@ -212,8 +216,8 @@ def is_unsure(text: str) -> bool:
 
 
 def is_undetermined(text: str) -> bool:
-    """Return whether a text says that it is hard to tell."""
-    return _HARD.search(normal(text)) is not None
+    """Return whether a text says that it is hard to tell, and nothing else."""
+    return _HARD.fullmatch(normal(text)) is not None
 
 
 def plants_verdict(text: str) -> bool:
