@@ -18,6 +18,8 @@ _ENGLISH_WORDS = 2
 
 #: A description may stand for a value with one of these.
 _QUANTITIES = (word_set("vague_counts") | word_set("vague_values") | word_set("more_quantities")) - {"a", "an"}
+#: What a question with one of these asks for can be described by many words.
+_DESCRIBED = word_set("described")
 _TONALITIES = word_set("tonalities")
 #: Symbols such as Am7 or C.
 _CHORD = re.compile(r"\b[A-G][#b♯♭]?(?:m|M|min|maj|dim|aug|sus|add)?\d*(?!\w)(?! [a-z])|\b[A-G](?:[#b♯♭]|m|min|maj)")
@@ -31,7 +33,7 @@ def gives_no_number(reading: Reading) -> bool:
     words = set(reading.words)
     if not reading.labels.spread or not _is_english(reading) or any(map(str.isdigit, "".join(words))):
         return False
-    return not words & (_QUANTITIES | NEGATORS | HEDGES)
+    return not reading.asked & _DESCRIBED and not words & (_QUANTITIES | NEGATORS | HEDGES)
 
 
 def gives_no_key(reading: Reading) -> bool:

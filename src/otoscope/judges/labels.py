@@ -91,13 +91,19 @@ class Labels:
     @property
     def numbers(self) -> bool:
         """Whether the labels are numbers."""
-        return self.any_number or all(is_number("".join(name.split()[:1])) for name in self.names)
+        return self.any_number or (self._start_with_numbers and not any("/" in name for name in self.names))
 
     @property
     def spread(self) -> bool:
         """Whether the labels are all the numbers that can be chosen, and do not just count on."""
-        values = sorted(Decimal(name.split()[0]) for name in self.names if is_number(name.split()[0]))
-        return self.closed and self.numbers and values[-1] - values[0] >= len(values)
+        if not self.closed or not self._start_with_numbers:
+            return False
+        values = [Decimal(name.split()[0]) for name in self.names]
+        return max(values) - min(values) >= len(values)
+
+    @property
+    def _start_with_numbers(self) -> bool:
+        return all(is_number("".join(name.split()[:1])) for name in self.names)
 
     def read(self, text: str) -> list[str]:
         """Return the tokens of an answer, with every key or note as one token and "twice" as a number of times."""
@@ -320,9 +326,15 @@ def _lettered_things(names: Sequence[str]) -> list[tuple[Words, str]]:
 
 
 def _bare_numbers(names: Sequence[str]) -> list[tuple[Words, str]]:
-    """Return the number of each label alone, where labels are numbers of one unit."""
+    """Return the number of each label alone, where labels are numbers of one unit, and not fractions."""
     parts = [name.split(maxsplit=1) for name in names]
     units = {tuple(part[1:]) for part in parts}
-    if len(units) != 1 or units == {()} or not parts[1:] or not all(is_number(part[0]) for part in parts):
+    if (
+        len(units) != 1
+        or units == {()}
+        or "/" in names[0]
+        or not parts[1:]
+        or not all(is_number(part[0]) for part in parts)
+    ):
         return []
     return [((part[0],), name) for name, part in zip(names, parts, strict=True)]

@@ -23,7 +23,6 @@ _TAIL = re.compile(
 )
 _OPENS_LIST = re.compile(r":|\b(?:from|following|between|options?|either)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:which|what|who|how)\b", re.IGNORECASE)
-_ANNOUNCES = re.compile(r"\b(?:choices|options|candidates|following)\b", re.IGNORECASE)
 #: Labels that stand in brackets after what they mean.
 _LABELLED = re.compile(r"\((\w+(?: \w+)?)\)")
 #: Pairs that are options wherever they stand, even after a list of other things.
@@ -81,8 +80,6 @@ def _readings(pieces: Sequence[str]) -> list[tuple[str, ...]]:
     How many words belong to the first and the last is not certain: as many as the longest of the others has, or as many
     as are left once the usual leads and tails are cut.
     """
-    begun = max((at for at, piece in enumerate(pieces[:-1]) if _ANNOUNCES.search(piece)), default=0)
-    pieces = pieces[begun:]
     question = _is_question(pieces)
     pieces = [pieces[0], *(_ARTICLE.sub("", piece, count=1) for piece in pieces[1:])]
     lead, tail = _LEAD.sub("", pieces[0]), _TAIL.sub("", pieces[-1])

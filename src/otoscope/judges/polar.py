@@ -12,7 +12,6 @@ from otoscope.judges.wording import (
     SENTENCE_END,
     TOPICS,
     is_number,
-    is_unsure,
     is_word,
     singular,
     stem,
@@ -39,9 +38,7 @@ _WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
 _QUOTATION = re.compile(r"\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)")
 _EMPTY = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
 _PREPOSITIONS = frozenset({"in", "on", "at", "during", "throughout"})
-_BEING = frozenset({"is", "are", "was", "were"})
 _LIMITS = NEGATORS | _NOBODY | {"but", "however", "then", "0", "less", "fewer"}
-_PRONOUNS = frozenset({"it", "this", "that", "he", "she", "they"})
 _CUE_REACH = 4
 _MOST_HEADS = 3
 _SHORT_SENTENCE = 5
@@ -77,7 +74,7 @@ def contradicts_yes(reading: Reading) -> bool:
 
 def hedges(reading: Reading) -> bool:
     """Return whether the answer is not sure."""
-    return is_unsure(reading.question.answer) or bool(HEDGES & set(reading.words[: reading.sentence(0)[1]]))
+    return reading.doubtful or bool(HEDGES & set(reading.words[: reading.sentence(0)[1]]))
 
 
 def is_polar_word(word: str) -> bool:
@@ -95,7 +92,7 @@ def echoed(reading: Reading) -> set[str]:
     negations = sum(word in NEGATORS | _NOBODY for word in tokens(_without_repeated_quotes(reading)))
     if negations > 1 or (HEDGES | {"would", "should"}) & set(words):
         return set()
-    if any(_states(head, asked) for head in _heads(words)) or _says_of_it(words, asked):
+    if any(_states(head, asked) for head in _heads(words)):
         return {"no"} if negations else {"yes"}
     swapped = [_OPPOSITES.get(word, word) for word in words]
     return {"no"} if negations == 0 and swapped != words and _states(swapped, asked) else set()
@@ -149,14 +146,6 @@ def _heads(words: Sequence[str]) -> Iterator[Sequence[str]]:
     if not set(words) & _LIMITS:
         places = (at for at, word in enumerate(words) if word in _PREPOSITIONS)
         yield from (words[:at] for at in islice(places, _MOST_HEADS))
-
-
-def _says_of_it(words: Sequence[str], asked: Sequence[str]) -> bool:
-    """Return whether a statement like "it is a real word" says of it what a question asks, from its article on."""
-    being = asked[0] in _BEING and words[0] in _PRONOUNS and set(words[1:2]) <= _BEING
-    article = max((at for at, word in enumerate(asked) if word in {"a", "an"}), default=len(asked))
-    said_of_it = _content_words(words)
-    return being and bool(said_of_it) and said_of_it == _content_words(asked[article:])
 
 
 def _without_repeated_quotes(reading: Reading) -> str:

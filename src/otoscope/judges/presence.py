@@ -22,7 +22,7 @@ _PERSONS = word_set("persons")
 #: What a question looks for.
 _SOUGHT = re.compile(
     r"(?:\b(?:is|are) there|\b(?:do|can) you hear|\b(?:does|do) [^.?!]{1,40} (?:contain|have|include)|"
-    r"\b(?:if|whether) [^.?!]{1,40} (?:contains|has|includes)|\b(?:is|are)(?= [^.?!]{1,30} audible))\s+"
+    r"\b(?:is|are)(?= [^.?!]{1,30} audible))\s+"
     r"(?:(?:an?|any|some|the sound of)\s+)*([^.?!]*?)(?:\s+(?:in|on|at|within|during|audible|present)\b[^.?!]*)?[.?!]",
     re.IGNORECASE,
 )

@@ -49,7 +49,7 @@ _FIRST_OF_NEGATION = frozenset(words[0] for words in _NEGATIONS)
 _AUXILIARIES = word_set("auxiliaries")
 _REVERSING = word_set("reversing")
 _COMPARING = frozenset({"rather", "than", "instead", "but"})
-_REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "than"})
+REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled"})
 _BEING = frozenset({"is", "are", "was", "were"})
 _DEGREES = word_set("degrees")
 _EMPTY_NEGATION = frozenset({"only", "just", "merely"})
@@ -78,7 +78,9 @@ class Reading:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.labels = labels_of(question)
-        self.text = without_quotes(question.answer.translate(_MARKDOWN), self._is_label)
+        answer = question.answer.translate(_MARKDOWN)
+        self.text = without_quotes(answer, self._is_label)
+        self.quotes_speech = self.text != straight(answer)
         self.words, self.quoted = _unquoted(self.labels.read(_double_quotes(self.text)))
         self.planted = plants_verdict(question.answer)
         self.doubtful = is_doubtful(question.answer)
@@ -276,7 +278,7 @@ class Reading:
             if self.named[at]:
                 return False
             denied = self.words[at] in {"not", "never"} and self.words[at - 1] in _AUXILIARIES
-            if denied or self.words[at] in _REJECTING:
+            if denied or self.words[at] in REJECTING | {"than"}:
                 later = range(at + 1, min(at + 1 + _NEGATION_REACH, len(self.words)))
                 return not any(self.named[place] for place in later)
         return False

@@ -11,7 +11,7 @@ from otoscope.judges.labels import REFUSAL_LABELS, name_of
 from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
 from otoscope.judges.presence import counted, found
 from otoscope.judges.question import Question, Ruling, why_unread
-from otoscope.judges.reading import Mention, Reading
+from otoscope.judges.reading import REJECTING, Mention, Reading
 from otoscope.judges.wording import (
     FILLER,
     HEDGES,
@@ -123,7 +123,8 @@ def _by_letter(reading: Reading) -> Ruling | None:
     if reading.chosen - labels - {letter.lower() for letter in reading.labels.letters}:
         return _undecided("The letter and the words of the answer differ.")
     first = pattern.search(reading.text)
-    if first and _DENIALS & set(tokens(reading.text[: first.start()])):
+    rejected = not reading.chosen and (REJECTING | {"exclude", "rule"}) & set(reading.words)
+    if rejected or (first and _DENIALS & set(tokens(reading.text[: first.start()]))):
         return _undecided("The letter may be denied.")
     # A number may count, or stand before a remark on its option.
     if numbered and not reading.chosen and (_DENIALS & set(reading.words) or _remarks(reading)):
@@ -179,7 +180,7 @@ def _worded(reading: Reading) -> set[str]:
 
 def _several(reading: Reading) -> Ruling | None:
     """Judge an answer whose target may name several labels."""
-    if not reading.question.multi or not reading.mentions:
+    if not reading.question.multi:
         return None
     unknown = reading.other_words and (reading.chosen == reading.labels.target or not reading.labels.closed)
     if not reading.chosen or unknown or any(mention.doubtful for mention in reading.mentions):
@@ -356,7 +357,7 @@ def _why_not_one(reading: Reading, mentions: Sequence[Mention]) -> str:
         return "The answer may deny the label that it names."
     if chosen == labels.target and reading.passed_over - chosen:
         return "The answer may name another label too."
-    if labels.compared and labels.closed and not _only_names(reading, 0):
+    if labels.compared and labels.closed and (reading.quotes_speech or not _only_names(reading, 0)):
         return "The answer may find fault with what it names."
     # A key without its mode is often a major one.
     bare = labels.musical and {f"{label}major" for label in chosen} == labels.target

@@ -120,7 +120,6 @@ _HARD = re.compile(
     r"(?:tell|say|determine|identify)(?: (?:whether|if|which|what|without|from (?:the|this))\b[^.,;:!?\"]*)?|"
     r"i have no idea|i do not know)\W*"
 )
-_PARTED = re.compile(r"\b(?:mixed|as well as|several|multiple answers)\b")
 _PLANTED = re.compile(
     r"\b(?:result|verdict|judge?ment)\W{1,8}(?:yes|no|correct|match)\b|"
     r"ignore (?:all |the |any )*(?:previous|above|prior)|"
@@ -208,11 +207,6 @@ def is_refusal(text: str) -> bool:
 def is_doubtful(text: str) -> bool:
     """Return whether a text says that its answer is unsure or has several parts."""
     return _DOUBT.search(normal(text)) is not None
-
-
-def is_unsure(text: str) -> bool:
-    """Return whether a text says that its answer is unsure, whatever parts it has."""
-    return _DOUBT.search(_PARTED.sub(" ", normal(text))) is not None
 
 
 def is_undetermined(text: str) -> bool:
