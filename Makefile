@@ -16,6 +16,7 @@ bench:
 	python benchmarks/memory.py
 	python benchmarks/gate_vad.py  # also needs: pip install silero-vad torch
 	python benchmarks/whisper_score.py
+	python benchmarks/throughput.py
 
 docs:
 	python scripts/write_cli_docs.py docs/cli.md

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otoscope.api import judge_run, probe, run, score_run
+    from otoscope.api import judge_run, merge_runs, probe, run, score_run
     from otoscope.audio import Audio, Intake, read_audio
     from otoscope.errors import OtoscopeError
     from otoscope.models.protocol import Model, Reply, Request
@@ -35,6 +35,7 @@ _HOMES = {
     "Task": "task",
     "judge_run": "api",
     "probe": "api",
+    "merge_runs": "api",
     "read_audio": "audio",
     "read_task": "task",
     "run": "api",
@@ -69,6 +70,7 @@ __all__ = [
     "Score",
     "Task",
     "judge_run",
+    "merge_runs",
     "probe",
     "read_audio",
     "read_task",

@@ -1,5 +1,7 @@
 """The Python interface: run, judge, score and probe, as the command line does."""
 
+import contextlib
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +15,11 @@ from otoscope.models import DEFAULT_MODEL, Model, Reply, Request, load_model
 from otoscope.models.function import FunctionModel
 from otoscope.probing import DEFAULT_LIMIT, DEFAULT_TASKS, Probe, probe_model
 from otoscope.records import digest
+from otoscope.runner.engine import Engine, EngineName, LocalEngine
 from otoscope.runner.gating import Gate
 from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
+from otoscope.runner.merge import merge
+from otoscope.runner.shard import Shard
 from otoscope.runner.spoken import DEFAULT_ASR
 from otoscope.task import SUITES, Task, select_tasks, variants
 
@@ -43,6 +48,12 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
     gate: str | Gate | None = None,
     allow_cut: bool = False,
     asr: str = DEFAULT_ASR,
+    engine: EngineName = "local",
+    address: str | None = None,
+    actors: int | None = None,
+    gpus_per_actor: float | None = None,
+    cpus_per_actor: float | None = None,
+    shard: str | None = None,
 ) -> RunResult:
     """Ask a model about tasks, judge its answers and score them; continue a run that was interrupted.
 
@@ -57,29 +68,38 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         seed: which samples ``limit`` takes.
         policy: what to do with audio longer than the model takes.
         batch: most requests a call.
-        folder: the run folder; by default ``runs/TASKS--MODEL``, with a gate ``runs/TASKS--MODEL--GATE``.
+        folder: the run folder; by default ``runs/TASKS--MODEL``, followed by the gate and the shard where there is one.
         command: how the run was started, for its header.
         watch: called with what happens.
         gate: a spec such as ``gate.json``, or an object with the methods of ``Gate``. Where it turns a clip away the
             model is not called. An answer has the same key with and without a gate.
         allow_cut: whether cutting joined clips may remove some of them whole; without it that is an error.
         asr: names the speech recognition that writes down spoken answers without text; no other run loads it.
+        engine: ``local`` asks the model in this process, ``ray`` in actors; what comes out is the same.
+        address: of a Ray cluster; by default RAY_ADDRESS, else this machine alone.
+        actors: how many actors; by default as many as there is room for.
+        gpus_per_actor: GPUs an actor, 0 by default; a fraction lets several share one.
+        cpus_per_actor: CPU cores an actor, 1 by default.
+        shard: takes a share of every task's samples, such as ``2/8``, for ``merge_runs`` to put together.
 
     Raises:
         UsageError: a name or option is wrong.
         ModelLoadingError: the model cannot be loaded.
         TaskError: a task is wrong.
+        RunError: there is no Ray cluster, or no actor can be had.
     """
     names = _names(tasks)
     _check(names, limit, policy, batch)
     chosen = _chosen(names)
     loaded = _model(model, model_options)
     deciding = _gate(gate)
+    part = Shard.read(shard) if shard else None
+    asking = _engine(engine, model, loaded, model_options, (address, actors, gpus_per_actor, cpus_per_actor))
     plan = Plan(
         tasks=chosen,
         model=loaded,
         judge=_judge(chosen, judge, judge_options),
-        folder=Path(folder) if folder else RUNS / _folder_name(names, loaded.id, deciding),
+        folder=Path(folder) if folder else RUNS / _folder_name(names, loaded.id, deciding, part),
         limit=limit,
         seed=seed,
         policy=policy,
@@ -88,8 +108,25 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         gate=deciding,
         allow_cut=allow_cut,
         asr=asr,
+        engine=asking,
+        shard=part,
     )
-    return execute(plan, watch)
+    with contextlib.closing(asking):
+        return execute(plan, watch)
+
+
+def merge_runs(shards: Sequence[Path | str], folder: Path | str, *, watch: Watch = _ignore) -> RunResult:
+    """Put the shards of a run together into one run, and score it as if it had never been split.
+
+    Args:
+        shards: the folders of all its shards, finished.
+        folder: the folder of the whole run, which must not be a run yet.
+        watch: called with what happens.
+
+    Raises:
+        RunError: the shards do not belong together, or one is absent, twice there, or not finished.
+    """
+    return merge([Path(shard) for shard in shards], Path(folder), watch)
 
 
 def probe(
@@ -171,6 +208,34 @@ def _model(model: str | Model | Callable[[Request], str | Reply], options: Mappi
     return model if isinstance(model, Model) else FunctionModel(model)
 
 
+def _engine(
+    name: str,
+    model: str | Model | Callable[[Request], str | Reply],
+    loaded: Model,
+    options: Mapping[str, str] | None,
+    wanted: tuple[str | None, int | None, float | None, float | None],
+) -> Engine:
+    """Return what asks the model; an actor makes it from its spec, or is sent the object."""
+    if name not in get_args(EngineName):
+        raise UnknownNameError("engine", name, get_args(EngineName))
+    address, number, gpus, cpus = wanted
+    if name == "local":
+        if any(value is not None for value in wanted):
+            raise UsageError("--address, --actors, --gpus-per-actor and --cpus-per-actor are for --engine ray")
+        return LocalEngine(loaded)
+    from otoscope.runner.ray import Actors, RayEngine
+
+    actors = Actors(address or "", number, 0 if gpus is None else gpus, 1 if cpus is None else cpus)
+    recipe = (
+        functools.partial(load_model, model, options) if isinstance(model, str) else functools.partial(_same, loaded)
+    )
+    return RayEngine(loaded, recipe, actors)
+
+
+def _same(model: Model) -> Model:
+    return model
+
+
 def _gate(gate: str | Gate | None) -> Gate | None:
     if not isinstance(gate, str):
         return gate
@@ -183,10 +248,11 @@ def _judge(tasks: Sequence[Task], spec: str, options: Mapping[str, str] | None) 
     return load_judge(spec, options) if any(task.kind != "sequence" for task in tasks) else None
 
 
-def _folder_name(names: Sequence[str], model: str, gate: Gate | None) -> str:
-    """Return a folder name that is the same for the same tasks, model and gate."""
+def _folder_name(names: Sequence[str], model: str, gate: Gate | None, shard: Shard | None) -> str:
+    """Return a folder name that is the same for the same tasks, model, gate and shard."""
     parts = ["+".join(map(_place, names)), model]
     parts += [f"{gate.id}-{gate.signature[:8]}"] if gate else []
+    parts += [f"shard-{shard.number}-of-{shard.of}"] if shard else []
     return "--".join(re.sub(r"[^\w.+-]+", "-", part)[:LONGEST_PART].strip("-") for part in parts)
 
 

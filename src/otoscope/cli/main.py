@@ -16,6 +16,7 @@ from otoscope.errors import OtoscopeError, UsageError
 
 VERBS = (
     "run",
+    "merge",
     "judge",
     "score",
     "report",

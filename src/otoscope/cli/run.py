@@ -37,6 +37,18 @@ about again.
 @click.option("--output", "-o", "folder", type=click.Path(path_type=Path), help="Run folder; default runs/TASK--MODEL.")
 @asr_option
 @click.option("--gate", metavar="SPEC", help="Ask only about clips that this gate admits; see `otoscope gate list`.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Ask the model in this process, or in actors on many GPUs or machines.",
+)
+@click.option("--address", metavar="HOST:PORT", help="Ray cluster; default RAY_ADDRESS, else this machine alone.")
+@click.option("--actors", type=click.IntRange(min=1), help="Ray actors; default as many as there is room for.")
+@click.option("--gpus-per-actor", type=click.FloatRange(min=0), metavar="X", help="Default 0; 0.5 lets two share one.")
+@click.option("--cpus-per-actor", type=click.FloatRange(min=0), metavar="X", help="Default 1.")
+@click.option("--shard", metavar="I/N", help="Take one share of N of every task; see `otoscope merge`.")
 @json_option
 def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     tasks: tuple[str, ...],
@@ -52,6 +64,12 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     folder: Path | None,
     asr: str,
     gate: str | None,
+    engine: str,
+    address: str | None,
+    actors: int | None,
+    gpus_per_actor: float | None,
+    cpus_per_actor: float | None,
+    shard: str | None,
     as_json: bool,
 ) -> int:
     """Ask a model about tasks, judge its answers, and score them.
@@ -63,6 +81,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
       otoscope run my-task --model openai/my-model -M base_url=http://127.0.0.1:8000/v1
       otoscope run starter --model 'cmd/python examples/worker.py'
       otoscope run sure-mini --gate gate.json
+      otoscope run starter --engine ray --actors 8 --gpus-per-actor 1
+      otoscope run starter --shard 2/8
     """
     from otoscope import api
     from otoscope.cli.display import Display, print_result
@@ -85,6 +105,12 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             gate=gate,
             allow_cut=allow_cut,
             asr=asr,
+            engine=engine,  # type: ignore[arg-type]  # as above
+            address=address,
+            actors=actors,
+            gpus_per_actor=gpus_per_actor,
+            cpus_per_actor=cpus_per_actor,
+            shard=shard,
         )
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))

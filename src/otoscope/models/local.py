@@ -14,7 +14,10 @@ from otoscope.weights import WEIGHTS, fetch
 
 
 def local_threads() -> int:
-    """Return how many CPU threads a local model may use: the cores this process may run on."""
+    """Return how many CPU threads a local model may use: OMP_NUM_THREADS, else the cores this process may run on."""
+    chosen = os.environ.get("OMP_NUM_THREADS", "")
+    if chosen.isdecimal() and int(chosen):
+        return int(chosen)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

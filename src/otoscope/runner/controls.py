@@ -9,7 +9,7 @@ from otoscope.errors import AudioError
 from otoscope.models.protocol import Model, Reply, Request
 from otoscope.models.remote import clean_text
 from otoscope.records import Sample, digest
-from otoscope.runner.predict import ask
+from otoscope.runner.engine import ask
 from otoscope.runner.spoken import UNUSABLE, Scribe, spell
 from otoscope.runner.stage import run_stage
 from otoscope.task import Task

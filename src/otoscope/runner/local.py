@@ -14,6 +14,7 @@ from otoscope.errors import RunError, TaskError
 from otoscope.judges.judge import Judge
 from otoscope.models.protocol import Model
 from otoscope.records import Sample, Score, add_usage, dump_json
+from otoscope.runner.engine import Engine
 from otoscope.runner.folder import (
     SCHEMA,
     OpenedTask,
@@ -31,6 +32,7 @@ from otoscope.runner.gating import Gate, Gating
 from otoscope.runner.judging import judge_task
 from otoscope.runner.log import RunLock
 from otoscope.runner.predict import Keys, Predictor
+from otoscope.runner.shard import Shard
 from otoscope.runner.spoken import DEFAULT_ASR, Scribe, Spoken
 from otoscope.score import Missing, Reader, TaskScorer, TaskScores, summarise
 from otoscope.task import Part, Task
@@ -82,6 +84,8 @@ class Plan:
         gate: decides about each clip whether the model is asked; None asks always.
         allow_cut: whether cutting joined clips may remove some of them whole.
         asr: names the speech recognition that writes down spoken answers without text.
+        engine: asks the model; None has this process do it.
+        shard: the part of each task's samples that the run takes; None is all.
     """
 
     tasks: Sequence[Task]
@@ -96,6 +100,8 @@ class Plan:
     gate: Gate | None = None
     allow_cut: bool = False
     asr: str = DEFAULT_ASR
+    engine: Engine | None = None
+    shard: Shard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +183,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
             plan.policy,
             plan.batch,
             gating,
+            engine=plan.engine,
             spoken=Spoken(plan.folder, Scribe(plan.asr)),
             allow_cut=plan.allow_cut,
         )
@@ -184,7 +191,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
             folder.samples.write_text("")
             for number, task in enumerate(plan.tasks):
                 try:
-                    tasks[number] = _open(task, plan.limit, known, watch)
+                    tasks[number] = _open(task, plan, known, watch)
                     folder.write_tasks(tasks)
                     _predict(tasks[number], plan, folder, predictor, watch)
                     _judge(tasks[number], plan.judge, folder, watch)
@@ -254,13 +261,14 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "allow_cut": plan.allow_cut,
         "batch": plan.batch or plan.model.batch,
         "gate": gate_identity(plan.gate) if plan.gate else {},
+        "shard": str(plan.shard or ""),
     }
 
 
-def _open(task: Task, limit: float | None, known: Mapping[str, Part], watch: Watch) -> OpenedTask:
+def _open(task: Task, plan: Plan, known: Mapping[str, Part], watch: Watch) -> OpenedTask:
     """Find out where the rows of a task are and how many; fetch them if they are on the hub."""
     if not task.hub_parts:
-        return OpenedTask(task, count_samples(task, limit))
+        return OpenedTask(task, _count(task, plan))
 
     def note(_name: str, done: int, total: int) -> None:
         if done == 1:
@@ -269,7 +277,12 @@ def _open(task: Task, limit: float | None, known: Mapping[str, Part], watch: Wat
 
     pinned = hub.pin(task, known)
     hub.hub_files(pinned, note)
-    return OpenedTask(pinned, count_samples(pinned, limit))
+    return OpenedTask(pinned, _count(pinned, plan))
+
+
+def _count(task: Task, plan: Plan) -> int:
+    count = count_samples(task, plan.limit)
+    return plan.shard.count(task.id, count) if plan.shard else count
 
 
 def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predictor, watch: Watch) -> None:
@@ -282,6 +295,7 @@ def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predi
             file.write(dump_json(_sample_row(sample, keys)) + "\n")
 
         samples = read_samples(task, plan.limit, plan.seed)
+        samples = plan.shard.part(task.id, samples) if plan.shard else samples
         predictor.run(samples, tell, lambda status: watch(Counted(status)))
 
 

@@ -1,20 +1,24 @@
 """The model stage: samples in, predictions out, each request asked once."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from otoscope.audio import Audio, LimitPolicy, fit, read_audio
-from otoscope.errors import AudioError, ModelCallError
+from otoscope.errors import AudioError
+from otoscope.models.local import local_threads
 from otoscope.models.protocol import Model, Reply, Request
 from otoscope.models.remote import clean_text
 from otoscope.models.replay import request_digest
 from otoscope.records import Prediction, PredictionStatus, Sample, add_usage, digest, dump_json
+from otoscope.runner.engine import Engine, LocalEngine
 from otoscope.runner.gating import FAILED, Gating, rejected_key
 from otoscope.runner.log import Log
 from otoscope.runner.spoken import Spoken
-from otoscope.runner.stage import run_stage
+from otoscope.runner.stage import prepare_ahead, run_stage
+
+PREPARING = 8
+"""Most threads that decode clips. Decoding leaves the interpreter free, but what surrounds it does not."""
 
 
 class Keys(NamedTuple):
@@ -56,6 +60,7 @@ class Predictor:
         spoken: keeps spoken answers.
         allow_cut: whether cutting joined clips may remove some of them whole. No key depends on it: without it such a
             sample has no answer.
+        engine: asks the model; by default this process does.
     """
 
     def __init__(
@@ -68,8 +73,10 @@ class Predictor:
         *,
         spoken: Spoken,
         allow_cut: bool = False,
+        engine: Engine | None = None,
     ) -> None:
         self._gating = gating
+        self._engine = engine or LocalEngine(model)
         self._model = model
         self._log = log
         self._policy = policy
@@ -97,13 +104,13 @@ class Predictor:
 
         self._waiting.clear()  # a row that was wrong may have left calls of another task unasked
         calls = self._calls(samples, tell, count)
-        run_stage(calls, self._answer, emit, batch=self._batch, concurrency=self._model.concurrency)
+        run_stage(calls, self._answer, emit, batch=self._batch, concurrency=self._engine.concurrency)
 
     def _calls(self, samples: Iterable[Sample], tell: Told, count: Counted) -> Iterator[_Call]:
         """Yield a call for each request that has no answer yet."""
-        for sample in samples:
+        for sample, prepared in prepare_ahead(samples, self._prepare, min(local_threads(), PREPARING)):
             try:
-                call = self._prepare(sample)
+                call = prepared.result()
             except AudioError as error:
                 tell(sample, Keys(self._fail(sample, error)))
                 count("error")
@@ -168,10 +175,9 @@ class Predictor:
 
     def _answer(self, calls: Sequence[_Call]) -> list[tuple[Prediction, Sequence[Reply]]]:
         requests = [request for call in calls for request in call.requests]
-        start = time.perf_counter()
-        replies = ask(self._model, requests)
-        seconds = (time.perf_counter() - start) / len(requests)
-        waiting = iter(replies)
+        answered = self._engine.ask(requests)
+        seconds = answered.seconds / len(requests)
+        waiting = iter(answered.replies)
         groups = [(call, [next(waiting) for _ in call.requests]) for call in calls]
         return [(self._predict(call, group, seconds), group) for call, group in groups]
 
@@ -192,17 +198,6 @@ class Predictor:
             usage,
             round(seconds * len(replies), 4),
         )
-
-
-def ask(model: Model, requests: Sequence[Request]) -> list[Reply]:
-    """Return one reply a request, whatever becomes of the call."""
-    try:
-        replies = model.answer(requests)
-    except ModelCallError as error:
-        return [Reply(error=str(error) or type(error).__name__)] * len(requests)
-    if len(replies) != len(requests):
-        return [Reply(error=f"the model gave {len(replies)} replies to {len(requests)} requests")] * len(requests)
-    return replies
 
 
 def _changes(audios: Iterable[Audio]) -> tuple[str, ...]:

@@ -1,14 +1,17 @@
 """The loop that every slow stage shares: bounded work in flight, records emitted as they come."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from queue import SimpleQueue
 from typing import TypeVar
 
 from otoscope.errors import TaskError
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
+Prepared = TypeVar("Prepared")
 
 
 def run_stage(
@@ -33,30 +36,68 @@ def run_stage(
         concurrency: most calls in flight.
     """
     pool = ThreadPoolExecutor(concurrency)
-    flying: set[Future[Sequence[Record]]] = set()
+    landed: SimpleQueue[Future[Sequence[Record]]] = SimpleQueue()
+    flying = 0
     wrong: TaskError | None = None
     try:
         try:
             for group in _batches(items, batch):
-                if len(flying) >= 2 * concurrency:
-                    flying = _land(flying, emit)
-                flying.add(pool.submit(work, group))
+                if flying >= 2 * concurrency or not landed.empty():
+                    flying -= _emit_landed(landed, emit)
+                pool.submit(work, group).add_done_callback(landed.put)
+                flying += 1
         except TaskError as error:
             wrong = error
         while flying:
-            flying = _land(flying, emit)
+            flying -= _emit_landed(landed, emit)
         if wrong is not None:
             raise wrong
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _land(flying: set[Future[Sequence[Record]]], emit: Callable[[Record], None]) -> set[Future[Sequence[Record]]]:
-    landed, still = wait(flying, return_when=FIRST_COMPLETED)
-    for future in sorted(landed, key=lambda future: future.exception() is not None):  # what came is kept first
+def prepare_ahead(
+    items: Iterable[Item], prepare: Callable[[Item], Prepared], threads: int
+) -> Iterator[tuple[Item, "Future[Prepared]"]]:
+    """Yield each item, in order, with what becomes of it in other threads; some are prepared before they are asked for.
+
+    If ``items`` raises a TaskError, what came before is yielded first.
+
+    Args:
+        items: what is to be prepared, made lazily in this thread.
+        prepare: called in other threads; what it raises is in the future.
+        threads: how many; twice as many items are held.
+    """
+    pool = ThreadPoolExecutor(threads)
+    begun: deque[tuple[Item, Future[Prepared]]] = deque()
+    wrong: TaskError | None = None
+    try:
+        try:
+            for item in items:
+                begun.append((item, pool.submit(prepare, item)))
+                if len(begun) > 2 * threads:
+                    yield begun.popleft()
+        except TaskError as error:
+            wrong = error
+        while begun:
+            yield begun.popleft()
+        if wrong is not None:
+            raise wrong
+    finally:
+        for _, future in begun:
+            future.cancel()
+        pool.shutdown(wait=False)
+
+
+def _emit_landed(landed: "SimpleQueue[Future[Sequence[Record]]]", emit: Callable[[Record], None]) -> int:
+    """Wait for a call to land, emit what has landed by then, and return how many calls that was."""
+    futures = [landed.get()]
+    while not landed.empty():
+        futures.append(landed.get())
+    for future in sorted(futures, key=lambda future: future.exception() is not None):  # what came is kept first
         for record in future.result():
             emit(record)
-    return still
+    return len(futures)
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
