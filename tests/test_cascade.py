@@ -79,8 +79,8 @@ def test_an_answer_does_not_depend_on_the_question_before() -> None:
     chat = LlamaChat(SMALL[1], threads=1)
     system = "Answer in one sentence."
     questions = [f"What is {topic} good for?" for topic in ("a bell", "a belt", "the sea", "a bell tower")]
-    first = [chat.chat(system, question) for question in questions]
-    backwards = [chat.chat(system, question) for question in reversed(questions)]
+    first = [chat.chat(system, question).answer for question in questions]
+    backwards = [chat.chat(system, question).answer for question in reversed(questions)]
     assert first == backwards[::-1]
     assert len(set(first)) == len(questions)
 

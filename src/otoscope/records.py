@@ -156,10 +156,11 @@ class Judgement:
     verdict: Verdict | None = None
     value: str | None = None
     explanation: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a dictionary of JSON values; an absent verdict or value is left out."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """Return a dictionary of JSON values; an absent verdict, value or usage is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None and value != {}}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Self:

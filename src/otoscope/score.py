@@ -68,7 +68,7 @@ class Reading(NamedTuple):
         judge: who judged, or an empty string.
         seconds: what the answer took.
         changes: what was done to the clips before the model got them.
-        usage: what the answer took.
+        usage: what the answer took, and what its judgement, each with the key of its record.
         asr: the speech recognition that wrote the answer down, or an empty string.
     """
 
@@ -81,7 +81,7 @@ class Reading(NamedTuple):
     judge: str = ""
     seconds: float = 0.0
     changes: tuple[str, ...] = ()
-    usage: Mapping[str, float] = {}
+    usage: tuple[tuple[str, Mapping[str, float]], ...] = ()
     asr: str = ""
 
 
@@ -125,7 +125,7 @@ class Reader:
             reason=prediction.reason,
             seconds=prediction.seconds,
             changes=prediction.audio,
-            usage=prediction.usage,
+            usage=((prediction.key, prediction.usage),),
             asr=prediction.asr,
         )
         if prediction.status == "ok" and row["expect"] == "abstain":
@@ -142,6 +142,7 @@ class Reader:
             taken=(judgement.verdict if kind == "classification" else judgement.value) or "",
             reason=judgement.explanation,
             judge=judgement.judge,
+            usage=(*reading.usage, (judgement.key, _named_judge(judgement.usage))),
         )
 
     def _measure(self, reading: Reading) -> Reading:
@@ -166,7 +167,7 @@ class TaskScores:
         judged_by: how many judgements each judge gave.
         spread: the primary metric by instruction; None where there are not two instructions with several samples.
         altered: how many samples had clips that were cut, joined and so on.
-        usage: what the answers took, such as tokens, each answer once.
+        usage: what the answers and their judgements took, such as tokens, each of them once.
         written_down_by: how many spoken answers each speech recognition wrote down.
     """
 
@@ -177,6 +178,10 @@ class TaskScores:
     altered: Counter[str] = field(default_factory=Counter)
     usage: dict[str, float] = field(default_factory=dict)
     written_down_by: Counter[str] = field(default_factory=Counter)
+
+
+def _named_judge(usage: Mapping[str, float]) -> dict[str, float]:
+    return {f"judge_{name}": amount for name, amount in usage.items()}
 
 
 class TaskScorer:
@@ -221,9 +226,10 @@ class TaskScorer:
             self._options[len(row["options"])] += 1
         self._seconds += reading.seconds
         self._result.altered.update(set(map(alteration, reading.changes)))
-        if reading.usage and self._counted.get(row["prediction"]) is None:
-            self._counted[row["prediction"]] = 0
-            add_usage(self._result.usage, reading.usage)
+        for key, usage in reading.usage:
+            if usage and self._counted.get(key) is None:
+                self._counted[key] = 0
+                add_usage(self._result.usage, usage)
         if reading.asr:
             self._result.written_down_by[reading.asr] += 1
         if reading.judge:

@@ -95,8 +95,8 @@ def test_whisper_hears_every_window_the_same_each_time(whisper_folder: Path) -> 
 def test_a_chat_model_answers_the_question_and_not_the_one_before(chat_folder: Path) -> None:
     chat = load_chat(f"hf/{chat_folder}", {"max_tokens": "8", "device": "cpu", "threads": "1"})
     questions = ["Why?", "What is a bell good for?", "No."]
-    answers = [chat.chat("Be short.", question) for question in questions]
-    assert [chat.chat("Be short.", question) for question in reversed(questions)] == answers[::-1]
+    answers = [chat.chat("Be short.", question).answer for question in questions]
+    assert [chat.chat("Be short.", question).answer for question in reversed(questions)] == answers[::-1]
     assert len(set(answers)) > 1
     assert chat.settings["temperature"] == 0
 

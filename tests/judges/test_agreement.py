@@ -17,6 +17,7 @@ from otoscope.judges.agreement import Share, label_of, measure, same
 from otoscope.judges.judge import Judge
 from otoscope.judges.llm import JudgedKind
 from otoscope.judges.rows import AnswerRow, read_answers
+from otoscope.models import Reply
 
 KINDS: tuple[JudgedKind, JudgedKind] = ("classification", "regression")
 SETS: tuple[tuple[JudgedKind, str], ...] = tuple((kind, f"{kind}{which}") for kind in KINDS for which in ("", "-2"))
@@ -34,13 +35,13 @@ class FakeChat:
         self.replies = list(replies)
         self.asked: list[str] = []
 
-    def chat(self, system: str, user: str) -> str:
+    def chat(self, system: str, user: str) -> Reply:
         assert system
         self.asked.append(user)
         reply = self.replies.pop(0)
         if reply == "down":
             raise ModelCallError("the server is down")
-        return reply
+        return Reply(reply)
 
 
 def rows(tmp_path: Path, *contents: dict[str, Any]) -> list[AnswerRow]:
@@ -159,7 +160,7 @@ def test_rows_that_flip_in_a_repeat_are_named(tmp_path: Path) -> None:
     given_rows = rows(tmp_path, *(choice(name, "yes", name) for name in ("poodle", "beagle", "collie")))
 
     class Moody(FakeChat):
-        def chat(self, system: str, user: str) -> str:
+        def chat(self, system: str, user: str) -> Reply:
             seen = sum("beagle" in asked for asked in self.asked)
             self.replies = ["Result: NO" if "beagle" in user and seen else "Result: YES"]
             return super().chat(system, user)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from otoscope.judges import Question, judge_with_llm, parse_value, parse_verdict, prompt_digest
 from otoscope.judges.llm import JudgedKind, render
+from otoscope.models import Reply
 
 KINDS: tuple[JudgedKind, JudgedKind] = ("classification", "regression")
 EMOTION = Question("Which emotion?", "happy", "The speaker sounds glad.")
@@ -16,9 +17,9 @@ class FakeChat:
         self.replies = list(replies)
         self.asked: list[tuple[str, str]] = []
 
-    def chat(self, system: str, user: str) -> str:
+    def chat(self, system: str, user: str) -> Reply:
         self.asked.append((system, user))
-        return self.replies[len(self.asked) - 1]
+        return Reply(self.replies[len(self.asked) - 1], usage={"prompt_tokens": 5})
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,9 @@ def test_a_readable_reply_needs_one_call() -> None:
 @pytest.mark.parametrize(("second", "status"), [("Result: NO", "ok"), ("Hmm.", "unparsed")])
 def test_an_unreadable_reply_is_asked_for_once_more(second: str, status: str) -> None:
     chat = FakeChat("They seem alike.", second)
-    assert judge_with_llm(EMOTION, "classification", chat).status == status
+    ruling = judge_with_llm(EMOTION, "classification", chat)
+    assert ruling.status == status
+    assert ruling.usage == {"prompt_tokens": 10}, "both calls are paid for"
     (system, first), (again, reminded) = chat.asked
     assert again == system
     assert reminded.startswith(first)

@@ -58,7 +58,7 @@ def test_text_is_answered_and_its_tokens_are_counted_and_audio_is_refused_by_nam
     with llama_server("smollm2-135m") as url:
         options = {"base_url": url, "max_tokens": "8"}
         chat = load_chat("openai/any", {**options, "threads": "1"})
-        words = chat.chat("You are terse.", "What is the capital of France?")
+        words = chat.chat("You are terse.", "What is the capital of France?").answer
         model = load_model("openai/any", {**options, "price_in": "1000000", "price_out": "0"})
         [reply] = model.answer([Request((), "What is the capital of France?")])
         run = run_cli("run", "starter", "--model", "openai/any", *flags("-M", **options), "-o", tmp_path, "--json")
@@ -80,8 +80,9 @@ def test_a_server_is_the_language_model_of_a_cascade_and_the_judge(tmp_path: Pat
     with llama_server("qwen2.5-coder-0.5b") as url:
         served = {"base_url": url, "max_tokens": WORDS}
         arguments: list[str | Path] = ["run", *tasks, "--limit", "2", "-o", tmp_path, "--json"]
-        arguments += ["--model", "cascade/whisper-tiny.en+openai/any", *flags("-M", **served, threads="1")]
-        arguments += ["--judge", "llm:openai/any", *flags("-J", **served)]
+        prices = {"price_in": "1000000", "price_out": "0"}
+        arguments += ["--model", "cascade/whisper-tiny.en+openai/any", *flags("-M", **served, **prices, threads="1")]
+        arguments += ["--judge", "llm:openai/any", *flags("-J", **served, **prices)]
         result = run_cli(*arguments)
         again = run_cli(*arguments)
     assert result.returncode in (0, 1), result.stderr
@@ -101,6 +102,9 @@ def test_a_server_is_the_language_model_of_a_cascade_and_the_judge(tmp_path: Pat
     assert counted == outcomes
     assert result.returncode == (1 if outcomes["unparsed"] else 0)
     assert scores["judged_by"] == {"llm:openai/any": 6}
+    for rows, prefix in ((predictions, ""), (judgements, "judge_")):
+        tokens = sum(row["usage"]["prompt_tokens"] for row in rows)
+        assert scores["usage_in_total"][f"{prefix}cost"] == scores["usage_in_total"][f"{prefix}prompt_tokens"] == tokens
     header = read_lines(tmp_path / "header.jsonl")[0]
     assert header["model"]["settings"]["server"].startswith(url)
     assert header["judge"]["llm"]["settings"]["max_tokens"] == int(WORDS)

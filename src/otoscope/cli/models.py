@@ -98,6 +98,8 @@ def _details() -> dict[str, Details]:
         f"timeout={openai.TIMEOUT_SECONDS:g}",
         f"retries={openai.RETRIES}",
         f"max_tokens={MAX_TOKENS}",
+        "price_in=PRICE",
+        "price_out=PRICE",
     )
     seconds = f"{worker.TIMEOUT_SECONDS:g}"
     return {
@@ -131,8 +133,6 @@ def _details() -> dict[str, Details]:
                 f"clips={openai.CLIPS}",
                 "longest=SECONDS",
                 "voice=NAME",
-                "price_in=PRICE",
-                "price_out=PRICE",
             ),
             "otoscope run starter --model openai/NAME -M base_url=http://127.0.0.1:8000/v1 -M concurrency=2",
         ),

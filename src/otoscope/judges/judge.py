@@ -11,6 +11,7 @@ from otoscope.judges.llm import JudgedKind, judge_with_llm, prompt_digest
 from otoscope.judges.question import Question, Ruling
 from otoscope.judges.rules import RULES_VERSION, decide
 from otoscope.models.chat import Chat, load_chat
+from otoscope.models.protocol import Reply
 from otoscope.records import Judgement, digest, dump_json
 
 DEFAULT_JUDGE = "rules"
@@ -82,7 +83,7 @@ class StoredChat:
     settings: Mapping[str, Any]
     concurrency: int = 1
 
-    def chat(self, system: str, user: str) -> str:
+    def chat(self, system: str, user: str) -> Reply:
         """Fail: scoring reads judgements and makes none.
 
         Raises:
@@ -119,7 +120,7 @@ def _kind(spec: str) -> Literal["rules", "llm", "auto"]:
 
 
 def _judgement(ruling: Ruling, key: str, sample: str, judge: str) -> Judgement:
-    return Judgement(key, sample, judge, ruling.status, ruling.verdict, ruling.value, ruling.explanation)
+    return Judgement(key, sample, judge, ruling.status, ruling.verdict, ruling.value, ruling.explanation, ruling.usage)
 
 
 def _question_digest(question: Question) -> str:

@@ -1,13 +1,15 @@
 """A language model as judge: the prompt, the reading of its reply, one retry."""
 
 import re
+from dataclasses import replace
 from importlib.resources import files
 from typing import Final, Literal, Protocol
 
 from otoscope.judges.extract import canonical
 from otoscope.judges.form import form_of
 from otoscope.judges.question import Question, Ruling
-from otoscope.records import Verdict, digest
+from otoscope.models.protocol import Reply
+from otoscope.records import Verdict, add_usage, digest
 
 JudgedKind = Literal["classification", "regression"]
 
@@ -32,7 +34,7 @@ _NOT_APPLICABLE = re.compile(r"n\W{0,2}a|not\s+applicable|none|null|no\s+value",
 class Chat(Protocol):
     """What a judge needs of a chat model. It decodes greedily, so that equal prompts get equal replies."""
 
-    def chat(self, system: str, user: str) -> str:
+    def chat(self, system: str, user: str) -> Reply:
         """Return the reply to ``user`` under the standing instructions ``system``.
 
         Raises:
@@ -54,13 +56,15 @@ def judge_with_llm(question: Question, kind: JudgedKind, chat: Chat) -> Ruling:
         empty = "The answer is empty."
         return Ruling("ok", "no", explanation=empty) if kind == "classification" else Ruling("na", explanation=empty)
     system, user = render(question, kind)
-    reply = ""
+    reply, usage = "", dict[str, float]()
     for reminder in ("", _REMINDERS[kind]):
-        reply = chat.chat(system, user + reminder)
+        said = chat.chat(system, user + reminder)
+        reply = said.answer
+        add_usage(usage, said.usage)
         ruling = _verdict_of(reply) if kind == "classification" else _value_of(reply, question)
         if ruling is not None:
-            return ruling
-    return Ruling("unparsed", explanation=reply.strip())
+            return replace(ruling, usage=usage)
+    return Ruling("unparsed", explanation=reply.strip(), usage=usage)
 
 
 def render(question: Question, kind: JudgedKind) -> tuple[str, str]:

@@ -61,9 +61,11 @@ class Ruling:
         verdict: whether the answer matches, for a classification that could be decided.
         value: the value as canonical text, for a regression whose answer holds one.
         explanation: the rule that fired, or the reply of the model that judged.
+        usage: what the calls of that model took.
     """
 
     status: JudgementStatus
     verdict: Verdict | None = None
     value: str | None = None
     explanation: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)

@@ -59,9 +59,7 @@ class Cascade:
     def _answer(self, request: Request) -> Reply:
         try:
             texts = [self._transcript(audio) for audio in request.audios]
-            return Reply(
-                self._llm.chat(SYSTEM, USER.format(transcripts=_list_transcripts(texts), question=request.prompt))
-            )
+            return self._llm.chat(SYSTEM, USER.format(transcripts=_list_transcripts(texts), question=request.prompt))
         except ModelCallError as error:
             return Reply(error=str(error))
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from otoscope.models.local import local_threads
+from otoscope.models.protocol import Reply
 from otoscope.models.remote import check_options, read_count
 
 MAX_TOKENS = 256
@@ -25,8 +26,8 @@ class Chat(Protocol):
     def concurrency(self) -> int:
         """How many calls may be in flight."""
 
-    def chat(self, system: str, user: str) -> str:
-        """Return the answer to ``user`` under the standing instructions ``system``.
+    def chat(self, system: str, user: str) -> Reply:
+        """Return the answer to ``user`` under the standing instructions ``system``, and what it used.
 
         Raises:
             ModelCallError: there is no answer.

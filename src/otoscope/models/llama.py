@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from otoscope.errors import ModelCallError, ModelLoadingError
 from otoscope.models.chat import MAX_TOKENS
 from otoscope.models.local import find_file, local_threads, wait_without_spinning
+from otoscope.models.protocol import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,14 +66,14 @@ class LlamaChat:
         except RuntimeError as error:
             raise ModelLoadingError(f"{self._file}: llama.cpp cannot load it: {error}") from error
 
-    def chat(self, system: str, user: str) -> str:
+    def chat(self, system: str, user: str) -> Reply:
         """Return the answer to ``user`` under the standing instructions ``system``, at most 256 tokens.
 
         Raises:
             ModelCallError: the prompt is longer than the context.
         """
         self._complete(system, "", 0)
-        return self._complete(system, user, MAX_TOKENS)
+        return Reply(self._complete(system, user, MAX_TOKENS))
 
     def _complete(self, system: str, user: str, max_tokens: int) -> str:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]

@@ -21,8 +21,8 @@ RETRIES = 5
 CLIPS = 9
 TIMEOUT_SECONDS = 120.0
 MILLION = 1e6
-CHAT_OPTIONS = ("api_key", "base_url", "concurrency", "max_tokens", "retries", "timeout")
-OPTIONS = (*CHAT_OPTIONS, "audio", "clips", "longest", "price_in", "price_out", "voice")
+CHAT_OPTIONS = ("api_key", "base_url", "concurrency", "max_tokens", "price_in", "price_out", "retries", "timeout")
+OPTIONS = (*CHAT_OPTIONS, "audio", "clips", "longest", "voice")
 
 AudioPart = Literal["input_audio", "audio_url"]
 """How a message carries a clip: as OpenAI has it, or as a data URL, the only form that some servers take."""
@@ -69,7 +69,6 @@ class OpenAIModel:
                 "audio": {"voice": options["voice"], "format": "wav"},
             }
             self.settings = {**self.settings, "voice": options["voice"]}
-        self._prices = _read_prices(self.id, options)  # no part of the settings: they change no answer
         self.intake = Intake(clips=read_count(self.id, options, "clips", CLIPS), longest=longest)
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
@@ -80,10 +79,9 @@ class OpenAIModel:
         parts = [_audio_part(audio, self._part) for audio in request.audios]
         content = [*parts, {"type": "text", "text": request.prompt}]
         try:
-            reply = self._server.complete([{"role": "user", "content": content}], self._spoken)
+            return self._server.complete([{"role": "user", "content": content}], self._spoken)
         except ModelCallError as error:
             return Reply(error=str(error))
-        return replace(reply, usage={**reply.usage, **_cost(reply.usage, self._prices)})
 
 
 class OpenAIChat:
@@ -91,7 +89,8 @@ class OpenAIChat:
 
     Args:
         name: the model's name at the server.
-        options: ``base_url``, ``api_key``, ``concurrency``, ``timeout``, ``retries`` and ``max_tokens`` of OpenAIModel.
+        options: ``base_url``, ``api_key``, ``concurrency``, ``timeout``, ``retries``, ``max_tokens``, ``price_in`` and
+            ``price_out`` of OpenAIModel.
 
     Raises:
         UsageError: an option is not known, or not a number.
@@ -105,14 +104,14 @@ class OpenAIChat:
         self.concurrency = self._server.concurrency
         self.settings: Mapping[str, Any] = {"llm": self.id, **self._server.settings}
 
-    def chat(self, system: str, user: str) -> str:
+    def chat(self, system: str, user: str) -> Reply:
         """Return the answer to ``user`` under the standing instructions ``system``.
 
         Raises:
             ModelCallError: the server gave none.
         """
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        return self._server.complete(messages).answer
+        return self._server.complete(messages)
 
 
 class _Server:
@@ -125,6 +124,7 @@ class _Server:
         self._timeout = read_seconds(model, options, "timeout", TIMEOUT_SECONDS)
         self._retries = read_count(model, options, "retries", RETRIES, least=0)
         self.concurrency = read_count(model, options, "concurrency", CONCURRENCY)
+        self._prices = _read_prices(model, options)  # no part of the settings: they change no answer
         self._client = self._connect(options)
         weakref.finalize(self, self._client.close)
         server = self._client.base_url.copy_with(userinfo=b"")  # a password has no place in a log
@@ -158,7 +158,8 @@ class _Server:
         except openai.OpenAIError as error:
             cause = f" ({error.__cause__})" if error.__cause__ else ""
             raise ModelCallError(clean_text(f"{type(error).__name__}: {error}{cause}")) from error
-        return _read_completion(response.content)
+        reply = _read_completion(response.content)
+        return replace(reply, usage={**reply.usage, **_cost(reply.usage, self._prices)})
 
     def _connect(self, options: Mapping[str, str]) -> "OpenAI":
         try:

@@ -7,6 +7,7 @@ from typing import Any
 from otoscope.errors import ModelCallError
 from otoscope.models.checkpoint import find_checkpoint
 from otoscope.models.generation import decode_greedily, generate, load_part, load_weights, read_runtime
+from otoscope.models.protocol import Reply
 
 OPTIONS = ("attention", "compile", "device", "dtype", "max_tokens", "revision")
 
@@ -46,7 +47,7 @@ class TransformersChat:
         decode_greedily(model, self._tokenizer, self._runtime.max_tokens)
         return model
 
-    def chat(self, system: str, user: str) -> str:
+    def chat(self, system: str, user: str) -> Reply:
         """Return the answer to ``user`` under the standing instructions ``system``.
 
         Raises:
@@ -58,6 +59,6 @@ class TransformersChat:
             inputs = self._tokenizer.apply_chat_template(
                 turns, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
             )
-            return generate(model, self._tokenizer, inputs)[0].answer
+            return generate(model, self._tokenizer, inputs)[0]
         except (ValueError, RuntimeError, IndexError) as error:
             raise ModelCallError(f"{self.id}: {type(error).__name__}: {error}") from error
