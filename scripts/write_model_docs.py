@@ -57,8 +57,8 @@ otoscope run starter --model cascade/openai/whisper-1+openai/my-llm \\
 
 ## Presets
 
-A preset that is a worker is started from the folder that holds `workers/`, in the environment that the head of its
-script describes:
+A preset that is a worker runs the script of that name that the package brings, in the environment that its head
+describes ([workers.md](workers.md)):
 
 ```sh
 otoscope run starter --model salmonn-13b -M python=/opt/salmonn/bin/python -M 'arguments=--repository SALMONN ...'

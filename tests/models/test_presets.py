@@ -3,6 +3,7 @@
 import csv
 import importlib
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from otoscope.cli.main import cli
 from otoscope.errors import UnknownNameError, UsageError
 from otoscope.models import PRESETS, load_model
-from otoscope.models.presets import DYNAMIC_SUPERB, SURE, describe, expand_preset
+from otoscope.models.presets import DYNAMIC_SUPERB, HOME, SURE, describe, expand_preset
 from otoscope.models.transformers import FAMILIES
 from otoscope.published import SYSTEMS
 
@@ -50,9 +51,15 @@ def test_a_preset_says_all_there_is_and_never_nothing(name: str) -> None:
 def test_a_worker_is_started_by_the_python_of_its_environment() -> None:
     options = {"python": "/opt/s/bin/python", "arguments": "--repository 'my SALMONN'", "timeout": "9"}
     spec, left = expand_preset("salmonn-13b", options)
-    assert spec == "cmd//opt/s/bin/python workers/salmonn.py 13b --repository 'my SALMONN'"
+    assert spec == f"cmd//opt/s/bin/python {HOME}/salmonn.py 13b --repository 'my SALMONN'"
     assert left == {"timeout": "9"}
-    assert expand_preset("gama", {}) == ("cmd/python workers/gama.py", {})
+    assert expand_preset("gama", {}) == (f"cmd/python {HOME}/gama.py", {})
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].spec.startswith("cmd/")])
+def test_the_script_of_a_worker_comes_with_the_package(name: str) -> None:
+    _, script, *_ = shlex.split(expand_preset(name, {})[0])
+    assert Path(script).is_file()
 
 
 def test_what_the_user_says_comes_after_what_the_preset_says() -> None:

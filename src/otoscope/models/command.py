@@ -58,7 +58,9 @@ class CommandModel:
         self._replace_with(self.start())
         self.hello = self._worker.hello
         self.id = f"cmd/{self.hello.id or command}"
-        self.settings: Mapping[str, Any] = {"command": command, **self.hello.settings}
+        # The answers of a script that the package brings are known again where the package lies elsewhere.
+        named = command.replace(str(Path(__file__).parents[1]), "otoscope")
+        self.settings: Mapping[str, Any] = {"command": named, **self.hello.settings}
         self.intake = self.hello.intake
         self.batch = self.hello.batch
 

@@ -1,7 +1,9 @@
 """Names for the systems of the two papers, and for some of today's: what each stands for, and what is known of it."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 UNKNOWN = "not known"
@@ -12,6 +14,8 @@ Tried = Literal["tiny random weights", "a stub of the package it imports"]
 
 GREEDY = "greedy, 256 new tokens (-M max_tokens)"
 WORKER = "workers/"
+HOME = Path(__file__).parents[1] / "workers"
+"""Where the scripts of workers lie, which the package brings."""
 WORKER_OPTIONS = ("arguments", "python")
 """Of a preset that is a worker: the Python of its environment, and what its script is told."""
 
@@ -239,7 +243,8 @@ def expand_preset(name: str, options: Mapping[str, str]) -> tuple[str, dict[str,
     spec, given = preset.spec, {**preset.options, **options}
     if f" {WORKER}" in spec:
         program, _, script = spec.removeprefix("cmd/").partition(" ")
-        words = [given.pop("python", program), script, given.pop("arguments", "")]
+        here = shlex.quote(str(HOME)) + "/"
+        words = [given.pop("python", program), script.replace(WORKER, here, 1), given.pop("arguments", "")]
         spec = f"cmd/{' '.join(word for word in words if word)}"
     return spec, given
 
