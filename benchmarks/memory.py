@@ -25,7 +25,7 @@ def make_task(folder: Path, kind: str, samples: int) -> None:
     """Write a task of that many samples; targets of sequences differ."""
     metric, target = KINDS[kind]
     folder.mkdir()
-    task = {"name": folder.name, "kind": kind, "metrics": [metric], "options": ["a", "b"]}
+    task = {"name": folder.name, "kind": kind, "metrics": [metric], "audios": 0, "options": ["a", "b"]}
     (folder / "task.json").write_text(json.dumps(task))
     with (folder / "samples.jsonl").open("w") as file:
         for number in range(samples):

@@ -102,7 +102,7 @@ class TaskComparison:
     @property
     def complete(self) -> bool:
         """Whether every sample has an outcome in both runs."""
-        return not any(outcome in MISSING for pair in self.left_out for outcome in pair.split(" / "))
+        return not any(outcome in (*MISSING, ABSENT) for pair in self.left_out for outcome in pair.split(" / "))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,12 +48,15 @@ class MissTime:
 def missed_seconds(reference: Sequence[float], answer: Sequence[float]) -> float:
     """Return the least cost of pairing two lists of beats, in seconds."""
     import numpy as np
-    from scipy.optimize import linear_sum_assignment
 
-    # Farther apart than two costs of being alone, a pair is two beats alone.
-    costs = np.minimum(abs(np.subtract.outer(reference, answer)), 2 * ALONE)
-    paired = float(costs[linear_sum_assignment(costs)].sum())
-    return paired + ALONE * abs(len(reference) - len(answer))
+    # Pairs that cost the least never cross, so this is an edit distance; memory is that of one row.
+    beats = np.sort(np.asarray(answer, float))
+    alone = ALONE * np.arange(len(answer) + 1)
+    least = alone
+    for beat in sorted(reference):
+        matched = np.concatenate(([np.inf], least[:-1] + abs(beats - beat)))
+        least = np.minimum.accumulate(np.minimum(matched, least + ALONE) - alone) + alone
+    return float(least[-1])
 
 
 def _times(text: str) -> list[float]:
