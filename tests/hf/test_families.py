@@ -91,7 +91,9 @@ def test_a_run_under_each_policy(family: str, make_task: MakeTask, tmp_path: Pat
         elif policy == "refuse":
             assert long["reason"].startswith("too-long")
         else:
-            kept = ["kept 0 to 30 s of 45.00 s", "kept 30 to 45 s of 45.00 s"][: 1 if policy == "cut" else 2]
+            kept = ["cut: kept 0 to 30 s of 45.00 s"]
+            if policy == "chunk":
+                kept = ["chunked: kept 0 to 30 s of 45.00 s", "chunked: kept 30 to 45 s of 45.00 s"]
             assert (long["status"], long["audio"]) == ("ok", kept)
         assert result.folder == tmp_path / policy
 
