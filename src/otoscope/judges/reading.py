@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 
@@ -39,6 +40,9 @@ _SELECTOR_REACH = 7
 _SHORT_REST = 5
 _SHORT_SENTENCE = 12
 
+_ODDS = frozenset({"probability", "confidence", "likelihood", "chance"})
+_ODDS_REACH = 6
+_EVEN = Decimal("0.5")
 _COORDINATORS = frozenset({"and", "or", "/"})
 _SELECTORS = word_set("selectors")
 _NEGATIONS = (
@@ -49,7 +53,7 @@ _FIRST_OF_NEGATION = frozenset(words[0] for words in _NEGATIONS)
 _AUXILIARIES = word_set("auxiliaries")
 _REVERSING = word_set("reversing")
 _COMPARING = frozenset({"rather", "than", "instead", "but"})
-REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled"})
+REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "mistake"})
 _BEING = frozenset({"is", "are", "was", "were"})
 _DEGREES = word_set("degrees")
 _EMPTY_NEGATION = frozenset({"only", "just", "merely"})
@@ -244,11 +248,12 @@ class Reading:
             disputed = disputed or not negated
         first, last = self._clauses.start(start), self._clauses.end(end)
         disputed = disputed or self.is_question(start) or self._is_denied_after(end)
-        disputed = disputed or self._reversals.between(first, last) > 0
+        disputed = disputed or self._reversals.between(first, last) > 0 or "would" in self.words[end : end + 2]
         doubtful = (
             disputed
             or self._hedges.between(first, last) > 0
             or self._is_joined_to_unknown(start, end)
+            or self._has_low_odds(end)
             or (is_number(self.words[start]) and self._is_no_plain_number(start, end))
         )
         return Mention(label, start, end, negated, doubtful, disputed, self._is_selected(start, end))
@@ -289,6 +294,12 @@ class Reading:
         around += [start - 2] if start > 1 and self.words[start - 1] in _COORDINATORS else []
         words = [(at, self.words[at]) for at in around if at < len(self.words)]
         return any(is_word(word) and word not in FILLER and not self._is_inside_label(at) for at, word in words)
+
+    def _has_low_odds(self, end: int) -> bool:
+        """Return whether a probability or confidence below a half follows."""
+        after = self.words[end : end + _ODDS_REACH]
+        numbers = [Decimal(word) for word in after if is_number(word)]
+        return bool(_ODDS & set(after)) and any(not _EVEN <= value <= 1 and value < 100 * _EVEN for value in numbers)
 
     def _is_inside_label(self, at: int) -> bool:
         starts = range(max(0, at - self.labels.longest), at + 1)

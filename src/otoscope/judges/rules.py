@@ -27,7 +27,7 @@ from otoscope.judges.wording import (
 )
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "6"
+RULES_VERSION: Final = "7"
 
 _TRUTH: Final = {"yes": "true", "no": "false"}
 _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_cues"))

@@ -75,6 +75,7 @@ _MARKS = str.maketrans(
 _CONTRACTIONS = (
     (re.compile(r"\bcan(?:not|'t|t)\b"), "can not"),
     (re.compile(r"(\w)n't\b"), r"\1 not"),
+    (re.compile(r"(\A\W*|\b(?:is|are|was|were|sounds?|seems?)\s+)anything but\b"), r"\1not"),
     (re.compile(r"\b(it|that|there|he|she|here)'s\b"), r"\1 is"),
 )
 _TOKEN = re.compile(
