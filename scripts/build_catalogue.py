@@ -172,12 +172,12 @@ def _identity(row: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _scoring(row: Mapping[str, str]) -> dict[str, Any]:
-    metrics = [name for name in row["metrics"].split(";") if name != "na_rate"]
+    metrics = row["metrics"].split(";")
     return {
         "kind": row["task_type"],
         "metrics": metrics,
         "better": {name: metric(name).better for name in metrics},
-        "primary_metric": metrics[0],
+        "primary_metric": next(name for name in metrics if name != "na_rate"),
         "target_format": TARGET_FORMATS.get(row["id"], {}),
         "multi_label": True if row["id"] in MULTI_LABEL else None,
     }

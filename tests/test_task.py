@@ -65,6 +65,8 @@ def test_variants_survive_json(tmp_path: Path) -> None:
     [
         ({"metircs": ["wer"]}, "'metircs'.*did you mean 'metrics'"),
         ({"metrics": []}, "metrics"),
+        ({"metrics": ["na_rate"]}, "metrics: na_rate alone"),
+        ({"metrics": ["mse", "na_rate"], "primary_metric": "na_rate"}, "no primary metric"),
         ({"id": "a/../b"}, "id"),
         ({"metrics": ["weer"]}, "metrics: 'weer'.*wer"),
         ({"metrics": ["wer", "wer"]}, "metrics"),

@@ -41,6 +41,8 @@ _DEEPEST = 100
 SEQUENCE_METRICS = frozenset({"wer", "wer_raw", "cer", "cer_raw", "mer", "per", "pos_error_rate", "sacrebleu"})
 """A six-key task file names no kind; with one of these metrics it is a sequence task, else a classification."""
 
+NA_RATE = "na_rate"
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -243,8 +245,6 @@ def _validator() -> Any:
 
 
 def _validate(content: Any, file: Path) -> None:
-    from otoscope.metrics import METRICS
-
     for error in sorted(_validator().iter_errors(content), key=lambda error: list(map(str, error.path))):
         where = ".".join(str(part) for part in error.path) or "the file"
         raise TaskError(f"{file}: {where}: {error.message}{_nearest_key(error, content)}")
@@ -255,6 +255,16 @@ def _validate(content: Any, file: Path) -> None:
             raise TaskError(f"{file}: {key}: NaN and infinity are no JSON numbers; leave them out") from None
     if content.get("path") and "parts" in content:
         raise TaskError(f"{file}: parts: give either path or parts")
+    _check_metrics(content, file)
+
+
+def _check_metrics(content: Mapping[str, Any], file: Path) -> None:
+    from otoscope.metrics import METRICS
+
+    if content["metrics"] == [NA_RATE]:
+        raise TaskError(f"{file}: metrics: {NA_RATE} alone says nothing of the values; give a metric of them too")
+    if content.get("primary_metric") == NA_RATE:
+        raise TaskError(f"{file}: metrics: {NA_RATE} goes with every regression and is no primary metric")
     for name in content["metrics"]:
         if name not in METRICS:
             near = difflib.get_close_matches(name, METRICS, n=3) or sorted(METRICS)
@@ -289,6 +299,8 @@ def _nearest_key(error: Any, content: Any) -> str:
 
 def _to_task(content: Mapping[str, Any], file: Path) -> Task:
     values = dict(content)
+    # Each score of a regression tells its N/A rate, so that needs no score of its own.
+    values["metrics"] = [name for name in content["metrics"] if name != NA_RATE]
     for key in ("metrics", "domain", "core", "languages", "options", "notes"):
         values[key] = tuple(values.get(key, ()))
     keywords = values.get("keywords", ())

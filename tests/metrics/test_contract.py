@@ -43,13 +43,14 @@ ANSWERS: dict[str, st.SearchStrategy[str]] = {
     "median_absolute_error": numbers,
     "miss_time": times,
     "mse": numbers,
+    "na_rate": st.sampled_from(["1", "0", "[]"]),
     "pearson": numbers,
     "pearson_correlation": numbers,
     "slot_type_f1": slots,
     "slot_value_cer": slots,
     "spearman_correlation": numbers,
 }
-MALFORMED = [name for name in ANSWERS if "accuracy" not in name]
+MALFORMED = [name for name in ANSWERS if "accuracy" not in name and name != "na_rate"]
 TARGETS = {
     "iou": "[0, 1]",
     "entity_f1": "[0, 1]",

@@ -9,7 +9,7 @@ from otoscope.errors import UnknownNameError
 from otoscope.metrics.beats import MissTime
 from otoscope.metrics.edit import EditRate
 from otoscope.metrics.intervals import EventF1, Iou, IouFormat, SpanF1
-from otoscope.metrics.labels import JudgedAccuracy, ValueAccuracy
+from otoscope.metrics.labels import JudgedAccuracy, NaRate, ValueAccuracy
 from otoscope.metrics.numbers import AngleDifference, AngleUnit, Correlation, MeanError, MedianAbsoluteError
 from otoscope.metrics.protocol import Metric, Pooling, Rows
 from otoscope.metrics.slots import SlotTypeF1, SlotValueCer
@@ -37,6 +37,7 @@ MetricName = Literal[
     "mer",
     "miss_time",
     "mse",
+    "na_rate",
     "pearson",
     "pearson_correlation",
     "per",
@@ -68,6 +69,7 @@ METRICS: Final[dict[MetricName, Metric]] = {
     "mer": EditRate("mer", unit="mixed", normaliser="standard-1"),
     "miss_time": MissTime("miss_time"),
     "mse": MeanError("mse", error="squared"),
+    "na_rate": NaRate("na_rate"),
     "pearson": Correlation("pearson", kind="pearson"),
     "pearson_correlation": Correlation("pearson_correlation", kind="pearson"),
     "per": EditRate("per", unit="word", normaliser="composed-1"),

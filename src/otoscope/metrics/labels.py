@@ -60,6 +60,28 @@ class ValueAccuracy:
         return ratio(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class NaRate:
+    """Share of answers that hold no value. Every score of a regression has it beside its value (``Score.na_rate``)."""
+
+    name: str
+    better: ClassVar[Better] = "lower"
+    pooling: ClassVar[Pooling] = "proportion"
+
+    @property
+    def signature(self) -> str:
+        """What is counted, and version."""
+        return f"{self.name}|of:values|rule:mean|v:1"
+
+    def row(self, target: str, answer: str) -> tuple[float, float]:  # noqa: ARG002
+        """Return (1 if the answer is empty or ``N/A``, 1)."""
+        return float(folded(answer).strip() in {"", "n/a"}), 1.0
+
+    def value(self, rows: Rows) -> float | None:
+        """Return the share of answers without a value, or None without answers."""
+        return ratio(rows)
+
+
 def _same(target: str, answer: str) -> bool:
     if folded(target).split() == folded(answer).split():
         return True
