@@ -19,6 +19,7 @@ from otoscope.gate.signal import Heard
 from otoscope.gate.whisper import (
     Conventions,
     Ctranslate2Decoder,
+    Pooling,
     Steps,
     Suppression,
     TransformersDecoder,
@@ -102,8 +103,37 @@ def test_windows_with_sound_are_scored_and_the_best_one_counts() -> None:
         assert WhisperScore(decoder, conventions).measure(Heard(samples)).values["whisper"] == pytest.approx(expected)
 
 
+LOOPING = Steps((0.95,) * 9, (1, *(2, 3) * 4), ended=False, no_speech=0.0, language="ja")
+SILENT = Steps((0.9,), (), ended=True, no_speech=0.0, language="en")
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_a_window_without_words_never_stands_before_one_with_words(order: slice) -> None:
+    windows = [LOOPING, steps(0.86, 0.86), SILENT][order]
+    scorer = WhisperScore(Scripted(*windows), Conventions())
+    decision = Gate("whisper", {"whisper": scorer}, [CONDITIONS["whisper"]]).decide([Clip((loud(90), RATE), "x")])
+    assert decision.admit
+    assert decision.scores["whisper"] == pytest.approx(0.86)
+    assert [row["whisper"] for row in decision.windows][order] == pytest.approx([0.95, 0.86, 0.9])
+    assert [{"loop", "no-text"} & row.keys() for row in decision.windows][order] == [{"loop"}, set(), {"no-text"}]
+
+
+def test_where_no_window_has_words_the_flag_decides() -> None:
+    for windows, reason in (((LOOPING, SILENT), "loop"), ((SILENT, SILENT), "no-text")):
+        gate = Gate("whisper", {"whisper": WhisperScore(Scripted(*windows), Conventions())}, [CONDITIONS["whisper"]])
+        assert gate.decide([Clip((loud(60), RATE), "x")]).reason == reason
+
+
+@pytest.mark.parametrize("pooling", ["mean", "min"])
+def test_mean_and_min_are_of_every_window_and_so_are_their_flags(pooling: Pooling) -> None:
+    scorer = WhisperScore(Scripted(LOOPING, steps(0.86, 0.86)), Conventions(pooling=pooling))
+    found = scorer.measure(Heard(loud(60)))
+    assert found.flags == ("truncated-text", "loop")
+    assert found.values["whisper"] == pytest.approx(0.905 if pooling == "mean" else 0.86)
+
+
 def test_one_window_that_failed_makes_the_clip_fail() -> None:
-    for windows in ((steps(math.nan, math.nan), steps(0.9, 0.9)), (steps(0.9, 0.9), steps(math.nan, math.nan))):
+    for windows in ((steps(math.nan, math.nan), steps(0.9, 0.9)), (steps(0.9, 0.9), steps(math.nan))):
         gate = Gate("whisper", {"whisper": WhisperScore(Scripted(*windows), Conventions())}, [CONDITIONS["whisper"]])
         assert gate.decide([Clip((loud(60), RATE), "x")]).reason == "score-error"
 

@@ -12,13 +12,14 @@ from typing import Any, Literal, NamedTuple, get_args
 from otoscope.errors import UnknownNameError, UsageError
 from otoscope.gate.evidence import Energy, Sound, read_sound
 from otoscope.gate.overlap import Overlap
-from otoscope.gate.signal import Heard, Scores, Signal
+from otoscope.gate.signal import NO_WORDS, Heard, Scores, Signal
 from otoscope.records import Clip, Decision, GateOutcome, digest, dump_json
 
 SignalName = Literal["energy", "silero", "webrtc", "tagger", "overlap", "whisper"]
 Bound = Literal["least", "most"]
 
-FORMAT = "otoscope-gate/1"
+FORMAT = "otoscope-gate/2"
+"""The number rises when the same settings come to another decision, so that none that is stored is taken for it."""
 EVIDENCE = "evidence"
 READ = "read"
 """The stage before every signal: decode, look for what is wrong, take the level."""
@@ -58,8 +59,7 @@ class Condition:
         reason: what a decision says when the limit is not kept.
         outcome: what follows then.
         languages: limits by the language that was heard; another language is held to ``threshold`` and flagged.
-        refuses: flags with which the score means nothing, and which are then the reason: a text that is absent or goes
-            round in a loop is decoded with certainty.
+        refuses: flags with which the score means nothing, and which are then the reason.
     """
 
     signal: SignalName
@@ -79,8 +79,6 @@ class Condition:
         """Tell whether the value keeps the limit; NaN never does."""
         return value >= self.limit(language) if self.bound == "least" else value <= self.limit(language)
 
-
-NO_WORDS = ("no-text", "loop")
 
 CONDITIONS: Mapping[str, Condition] = {
     "silero": Condition("silero", "silero", "least", 0.1, "no-speech"),

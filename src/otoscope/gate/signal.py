@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+NO_WORDS = ("no-text", "loop")
+"""Flags with which Whisper's score means nothing: a text that is absent or goes round is decoded with certainty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
     """What one signal says of one clip.

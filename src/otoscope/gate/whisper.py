@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from otoscope.errors import ModelLoadingError, UnknownNameError, UsageError
 from otoscope.gate.evidence import peak_level
-from otoscope.gate.signal import Heard, Scores
+from otoscope.gate.signal import NO_WORDS, Heard, Scores
 from otoscope.gate.vad import require
 from otoscope.models.local import find_folder, local_threads
 from otoscope.models.whisper import FILES, MOST_TOKENS, RATE, WINDOW_SECONDS, log_mel
@@ -48,7 +48,9 @@ class Conventions:
         precision: of the weights: ``float32``, ``int8`` and so on.
         language: a two-letter code, or ``detect``: once for each window.
         max_tokens: most steps of a window.
-        pooling: how the windows of a long clip make one score. ``max`` asks for enough evidence somewhere.
+        pooling: how the windows of a long clip make one score. ``max`` asks for enough evidence somewhere: the best
+            window with a text that neither is absent nor loops. ``mean`` and ``min`` ask about the whole clip: the
+            flags of every window are the clip's.
         window: ``whole``: the encoder hears 30 s, padded with silence, as in training; ``short``: the clip and a
             second of silence, at least 10 s. Short costs a third, and its scores are others.
     """
@@ -98,9 +100,9 @@ class _Window(NamedTuple):
     start: float
     samples: "NDArray[np.float32]"
 
-    def row(self, scores: Mapping[str, float]) -> dict[str, float]:
-        """Return what a decision tells of the window."""
-        return {"start": self.start, "end": self.start + len(self.samples) / RATE, **scores}
+    def row(self, scores: Mapping[str, float], flags: Sequence[str]) -> dict[str, float]:
+        """Return what a decision tells of the window; a flag is 1."""
+        return {"start": self.start, "end": self.start + len(self.samples) / RATE, **scores, **dict.fromkeys(flags, 1)}
 
 
 class WhisperScore:
@@ -108,7 +110,8 @@ class WhisperScore:
 
     Scores: ``whisper``, ``whisper_text`` (the same without the end of text), ``avg_logprob`` (the mean logarithm over
     the steps of ``whisper``), ``no_speech_prob``. All are of the window that ``pooling`` chose by ``whisper``, or the
-    mean over windows. A window whose level is under the floor is not scored.
+    mean over windows. A window whose level is under the floor is not scored. Of ``max``, a window without words counts
+    only where there is no other, or the certainty of a loop would stand before the speech beside it.
 
     Args:
         decoder: what decodes.
@@ -125,12 +128,15 @@ class WhisperScore:
         windows = _windows(heard)
         decoded = [self._decoder.decode(window.samples, self._conventions) for window in windows]
         values = [score_steps(steps, self._conventions) for steps in decoded]
-        chosen = _choose([value["whisper"] for value in values], self._conventions.pooling)
-        pooled = _mean(values) if self._conventions.pooling == "mean" else values[chosen]
+        flags = [tuple(_flags(steps)) for steps in decoded]
+        pooling = self._conventions.pooling
+        chosen = _choose([value["whisper"] for value in values], flags, pooling)
+        pooled = _mean(values) if pooling == "mean" else values[chosen]
+        noticed = flags[chosen] if pooling == "max" else tuple(dict.fromkeys(flag for one in flags for flag in one))
         rows: tuple[Mapping[str, float], ...] = ()
         if len(heard.samples) > WINDOW_SECONDS * RATE:
-            rows = tuple(window.row(value) for window, value in zip(windows, values, strict=True))
-        return Scores(pooled, tuple(_flags(decoded[chosen])), rows, decoded[chosen].language)
+            rows = tuple(window.row(value, told) for window, value, told in zip(windows, values, flags, strict=True))
+        return Scores(pooled, noticed, rows, decoded[chosen].language)
 
 
 def _windows(heard: Heard) -> list["_Window"]:
@@ -145,11 +151,14 @@ def _windows(heard: Heard) -> list["_Window"]:
     return heard_in or parts[:1]
 
 
-def _choose(scores: Sequence[float], pooling: Pooling) -> int:
+def _choose(scores: Sequence[float], flags: Sequence[Sequence[str]], pooling: Pooling) -> int:
     import numpy as np
 
     # NaN is the extreme in both directions, so one window that failed makes the clip fail.
-    return int(np.argmin(scores) if pooling == "min" else np.argmax(scores))
+    if pooling == "min":
+        return int(np.argmin(scores))
+    without_words = np.array([any(flag in NO_WORDS for flag in one) for one in flags]) & ~np.isnan(scores)
+    return int(np.argmax(scores if without_words.all() else np.where(without_words, -np.inf, scores)))
 
 
 def _mean(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
