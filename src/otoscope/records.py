@@ -75,6 +75,8 @@ class Sample:
     expect: Expect = "answer"
     cluster: str = ""
     """The source the row was made from (a speaker, a recording, a song); intervals are over clusters."""
+    clustered: bool = False
+    """Whether the row names its cluster; else its id stands for it, as if no two rows came from one source."""
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 

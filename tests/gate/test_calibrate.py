@@ -6,12 +6,13 @@ import itertools
 import json
 import random
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import write_clip
-from gate_fakes import Fake, row, whisper_gate
+from gate_fakes import Fake, measured, row, whisper_gate
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
 from otoscope.gate.rule import CONDITIONS, Gate, load_gate
 from otoscope.gate.signal import Scores
 from otoscope.gate.sweep import Point, Row, sweep
+from otoscope.records import Expect
 
 ROWS = [
     row("a", "answer", 0.80),
@@ -136,8 +138,72 @@ def test_a_constant_no_speech_probability_disables_itself() -> None:
     assert found.gate.disabled == ("no_speech_prob",)
     assert "says nothing" in found.notes[0]
     assert choose(whisper_gate(), "whisper", silent_rows([0.1, 0.9]), Plan()).gate.disabled == ()
-    with pytest.raises(UsageError, match="leave it out"):
-        choose(whisper_gate(CONDITIONS["no_speech_prob"]), "whisper", silent_rows([0.0, 0.0]), Plan())
+    named = choose(whisper_gate(CONDITIONS["no_speech_prob"]), "whisper", silent_rows([0.0, 0.0]), Plan())
+    assert [condition.score for condition in named.gate.conditions] == ["whisper"]
+    assert "is disabled" in named.notes[0]
+    alone = Gate("no_speech_prob", {}, [CONDITIONS["no_speech_prob"]])
+    with pytest.raises(UsageError, match="no other threshold to choose"):
+        choose(alone, "no_speech_prob", silent_rows([0.0, 0.0]), Plan())
+
+
+def scored(name: str, *rows: tuple[Expect, float]) -> list[Row]:
+    """Return rows, each a source of its own, with one score."""
+    return [
+        Row(f"r{number}", expect, expect, f"r{number}", replace(measured(f"r{number}"), scores={name: value}))
+        for number, (expect, value) in enumerate(rows)
+    ]
+
+
+def test_seconds_are_tried_as_far_as_they_occur(tmp_path: Path) -> None:
+    gate = Gate("silero", {}, [CONDITIONS["silero"]])
+    rows = scored("silero", ("answer", 2.4), ("answer", 3.2), ("abstain", 0.0), ("abstain", 1.5))
+    found = choose(gate, "silero", rows, Plan())
+    assert found.threshold == 2.4
+    assert found.gate.calibration["at"]["turned_away"] == {"abstain": [2, 2]}
+    assert found.gate.calibration["grid"] == [0.0, 3.2, 104]
+    assert choose(gate, "silero", rows, Plan("bounded", 0.9, 0.9)).threshold == 2.4
+    _, table, curve, det = save(found, tmp_path / "gate.json")
+    assert [line["threshold"] for line in csv.DictReader(io.StringIO(table.read_text()))][-4:] == [
+        "1", "1.5", "2.4", "3.2",
+    ]  # fmt: skip
+    assert ">3.2<" in curve.read_text()
+    assert det.read_text().count("<circle") == 1
+    with pytest.raises(TaskError, match="no row has the score whisper"):
+        sweep(gate, CONDITIONS["whisper"], rows)
+
+
+def test_no_more_than_a_second_is_asked_for_where_it_turns_nothing_away() -> None:
+    gate = Gate("silero", {}, [CONDITIONS["silero"]])
+    for least, expected in ((4.064, 1.0), (0.6, 0.6), (1.0, 1.0)):
+        rows = scored("silero", ("answer", least), ("answer", 9.0), ("abstain", 0.0))
+        assert choose(gate, "silero", rows, Plan()).threshold == expected
+
+
+def test_logarithms_are_tried_at_every_score_that_occurs() -> None:
+    rows = scored("avg_logprob", ("answer", -0.8), ("answer", -0.2), ("abstain", -1.7))
+    assert choose(Gate("x", {}, [CONDITIONS["avg_logprob"]]), "avg_logprob", rows, Plan()).threshold == -0.8
+
+
+def test_a_limit_from_above_goes_down_from_the_largest() -> None:
+    rows = scored("no_speech_prob", ("answer", 0.31), ("answer", 0.1), ("abstain", 0.5), ("abstain", 0.9))
+    found = choose(Gate("x", {}, [CONDITIONS["no_speech_prob"]]), "no_speech_prob", rows, Plan())
+    assert found.threshold == 0.31
+    assert found.gate.calibration["at"]["turned_away"] == {"abstain": [2, 2]}
+    assert all(one.rejected <= two.rejected for one, two in itertools.pairwise(found.points))
+
+
+def test_languages_and_the_common_threshold_share_the_risk() -> None:
+    rows = [row(f"r{number}", "answer", 0.9, language="fr") for number in range(71)] + [row("n", "abstain", 0.2)]
+    assert choose(whisper_gate(), "whisper", rows, Plan("bounded", 0.05)).threshold == 0.9
+    with pytest.raises(UsageError, match=r"at a risk of 0\.025. It takes 72 sources"):
+        choose(whisper_gate(), "whisper", rows, Plan("bounded", 0.05, languages=("fr",)))
+    found = choose(
+        whisper_gate(),
+        "whisper",
+        [*rows, row("o", "answer", 0.9, language="fr")],
+        Plan("bounded", 0.05, languages=("fr",)),
+    )
+    assert found.gate.calibration["rejects_at_most"] == upper_bound(0, 72, 0.025)
 
 
 def test_both_sorts_of_rows_are_needed() -> None:
@@ -148,14 +214,22 @@ def test_both_sorts_of_rows_are_needed() -> None:
 def test_what_is_written_is_what_was_chosen(tmp_path: Path) -> None:
     signal = Fake(Scores({"whisper": 0.8}))
     gate = Gate("whisper", {"whisper": signal}, [CONDITIONS["whisper"]])
-    frozen, table, figure = save(choose(gate, "whisper", ROWS, Plan()), tmp_path / "new" / "gate.json")
+    frozen, table, *figures = save(choose(gate, "whisper", ROWS, Plan()), tmp_path / "new" / "gate.json")
     content = json.loads(frozen.read_text())
     assert content["conditions"][0]["threshold"] == 0.71
     assert content["calibration"]["data"] == data_digest(ROWS)
     lines = list(csv.DictReader(io.StringIO(table.read_text())))
     assert len(lines) == 101
     assert lines[71]["babble_rows"] == "1"
-    assert ET.fromstring(figure.read_text()).tag.endswith("svg")  # noqa: S314
+    assert [path.name for path in figures] == ["gate.svg", "gate.det.svg"]
+    assert all(ET.fromstring(figure.read_text()).tag.endswith("svg") for figure in figures)  # noqa: S314
+
+
+@pytest.mark.parametrize("name", ["gate", "gate.csv", "gate.svg", "gate.frozen", "gate.json.bak"])
+def test_a_gate_is_not_written_where_it_could_not_be_read(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="known by its suffix"):
+        save(choose(whisper_gate(), "whisper", ROWS, Plan()), tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_set_is_calibrated_end_to_end(tmp_path: Path) -> None:
@@ -179,6 +253,21 @@ def test_a_set_is_calibrated_end_to_end(tmp_path: Path) -> None:
         read_split(folder / "dev", "train")
     with pytest.raises(UsageError, match="no threshold to choose"):
         calibrate(folder, "energy", Plan())
+    for whole in ("sure-paper", "gate.json"):
+        with pytest.raises(UsageError, match=f"{whole} is a whole gate"):
+            calibrate(folder, whole, Plan())
+
+
+def test_bounded_counts_no_rows_that_name_no_source(tmp_path: Path) -> None:
+    base = {"audio": "x.wav", "instruction": "?", "label": ""}
+    rows = [{**base, "id": "n", "expect": "abstain"}, {**base, "id": "a", "expect": "answer", "talker": "t"}]
+    task = {"name": "set", "metrics": ["wer"]}
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "task.json").write_text(json.dumps(task))
+    with pytest.raises(UsageError, match="row a names none in the column cluster"):
+        calibrate(tmp_path, "whisper", Plan("bounded"))
+    (tmp_path / "task.json").write_text(json.dumps({**task, "columns": {"cluster": "talker"}}))
+    assert [sample.clustered for sample in read_split(tmp_path, "dev")] == [False, True]
 
 
 def voice(rng: np.random.Generator, voices: int) -> NDArray[np.float32]:

@@ -41,6 +41,7 @@ def test_wrong_usage_exits_with_2(tmp_path: Path) -> None:
         ("check", tone, "--gate", "whisper", "-G", "scorer"),
         ("check", tone, "--gate", "sure-paper", "-G", "scorer=whisper-base"),
         ("calibrate", tmp_path, "--gate", "energy"),
+        ("calibrate", tmp_path, "-o", tmp_path / "gate.csv"),
     ):
         result = gate(*arguments)
         assert result.returncode == 2, arguments

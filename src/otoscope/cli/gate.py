@@ -137,7 +137,12 @@ def _line(file: Path, decision: "Decision") -> str:
 )
 @_scorer_option
 @click.option(
-    "-o", "output", type=click.Path(path_type=Path, dir_okay=False), default=Path("gate.json"), show_default=True
+    "-o",
+    "output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("gate.json"),
+    show_default=True,
+    help="The gate; its name ends in .json.",
 )
 @json_option
 def calibrate_gate(  # noqa: PLR0913 - one parameter an option
@@ -153,7 +158,7 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
     output: Path,
     as_json: bool,
 ) -> int:
-    """Choose a threshold on a split and freeze the gate, with a table and a figure of all thresholds beside it.
+    """Choose a threshold on a split and freeze the gate, with a table and two figures of all thresholds beside it.
 
     \b
     Examples:
@@ -161,8 +166,9 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
       otoscope gate calibrate my-set --rule bounded --alpha 0.05 --delta 0.05
       otoscope gate calibrate my-set --gate energy+whisper+overlap
     """
-    from otoscope.gate.calibrate import Plan, calibrate, save
+    from otoscope.gate.calibrate import Plan, calibrate, outputs, save
 
+    outputs(output)  # before the measuring, which may take hours
     plan = Plan("bounded" if rule == "bounded" else "zero_reject", alpha, delta, split, languages)
     with _counting() as watch:
         calibrated = calibrate(folder, spec, plan, options=key_values("-G", options), watch=watch)
@@ -189,7 +195,8 @@ def _counting() -> "Iterator[Watch]":
 def _tell(calibrated: "Calibrated") -> None:
     record = calibrated.gate.calibration
     at = record["at"]
-    say(f"{calibrated.score} at least {calibrated.threshold:.2f} ({record['rule']}, {record['split']})")
+    bound = next(one.bound for one in calibrated.gate.conditions if one.score == calibrated.score)
+    say(f"{calibrated.score} at {bound} {calibrated.threshold:.4g} ({record['rule']}, {record['split']})")
     say(
         f"supported     {at['supported'] - at['rejected']} of {at['supported']} admitted; {at['failed']} of "
         f"{at['sources']} sources lose a row (at most {record['rejects_at_most']:.3g} of all sources, at a risk of "

@@ -56,6 +56,7 @@ def to_sample(row: Row, task: Task, file: Path, where: str, number: int) -> Samp
         options=_options(row.get(columns.options), where, columns.options) or task.options,
         expect=expect,
         cluster=str(row.get(columns.cluster) or sample_id),
+        clustered=bool(row.get(columns.cluster)),
         meta={name: value for name, value in row.items() if name not in named},
     )
 

@@ -1,10 +1,11 @@
 """Choose the threshold of a gate on development data, and freeze it with all that it depends on.
 
-Two rules. ``zero_reject`` takes the highest threshold that turns no supported row away; the least of a sample is a
-fragile thing, and of 30 independent sources the next one lies under it once in 31 times. ``bounded`` takes the highest
-threshold of which the data show, at the stated risk, that it fails at most a share ``alpha`` of the sources.
+Two rules. ``zero_reject`` takes the strictest threshold that turns no supported row away; the least of a sample is a
+fragile thing, and of 30 independent sources the next one lies under it once in 31 times. ``bounded`` takes the
+strictest threshold of which the data show, at the stated risk, that it fails at most a share ``alpha`` of the sources.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,14 +15,17 @@ from typing import Literal, NamedTuple
 from otoscope.datasets import read_samples
 from otoscope.errors import TaskError, UsageError
 from otoscope.gate.evidence import read_sound
+from otoscope.gate.figures import det_figure, sweep_figure
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
 from otoscope.gate.rule import CONDITIONS, Gate, assemble, part_names, write_gate
-from otoscope.gate.sweep import GRID, Point, Row, evaluate, sweep, to_csv, to_svg, with_threshold
+from otoscope.gate.sweep import GRID, Point, Row, evaluate, sweep, to_csv, with_threshold
 from otoscope.records import Sample, digest, dump_json
 from otoscope.task import read_task
 
 RuleName = Literal["zero_reject", "bounded"]
 
+CHOSEN = ("no_speech_prob", "avg_logprob", "silero", "webrtc", "tagger", "whisper", "whisper_text")
+"""Names with a threshold to choose; of those that a gate has, that of the last is chosen."""
 BABBLE = "babble"
 OVERLAP_REJECTS = 0.05
 """Share of supported rows that the overlap classifier may turn away."""
@@ -73,21 +77,25 @@ def calibrate(
 
     Args:
         folder: a set with one task folder a split, or one task folder.
-        spec: names of the gate's parts joined by ``+``; the last of ``silero``, ``webrtc``, ``tagger`` and Whisper's
-            scores that it has is the one whose threshold is chosen. ``overlap`` is trained on the split ``train``.
+        spec: names of the gate's parts joined by ``+``; the threshold of the last of ``CHOSEN`` that it has is chosen.
+            ``overlap`` is trained on the split ``train``.
         plan: how to choose.
         options: settings of the Whisper scorer.
         watch: called after each row.
 
     Raises:
-        UsageError: the gate has no threshold to choose, or the data cannot show what ``bounded`` asks for.
+        UsageError: the gate has no threshold to choose, or the data cannot show what ``bounded`` asks for, as where
+            its rows do not name their sources.
         TaskError: the split is missing, or lacks rows of either sort.
         ModelLoadingError: a signal cannot be loaded.
     """
-    main = _main_condition(spec)
+    main = _main_score(spec)
+    samples = read_split(folder, plan.split)
+    if plan.rule == "bounded":
+        _need_sources(samples, folder)
     overlap = train(read_split(folder, "train")) if "overlap" in part_names(spec) else None
     gate = assemble(spec, options or {}, {}, overlap)
-    rows = measure_rows(gate, read_split(folder, plan.split), watch)
+    rows = measure_rows(gate, samples, watch)
     return choose(gate, main, rows, plan)
 
 
@@ -109,11 +117,11 @@ def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrate
     gate = _set_overlap(gate, rows)
     condition = next(one for one in gate.conditions if one.score == score)
     points = sweep(gate, condition, rows)
-    threshold = pick(points, plan)
+    # Each language is a claim of its own and so is the common threshold: the risk is shared among all of them.
+    shared = replace(plan, delta=plan.delta / (1 + len(plan.languages)))
+    threshold = pick(points, shared)
     languages = {}
     for language in plan.languages:
-        # Each language is a claim of its own, so the risk is shared among them.
-        shared = replace(plan, delta=plan.delta / len(plan.languages))
         heard = [row for row in rows if row.expect == "abstain" or row.measured.language == language]
         if not any(row.expect == "answer" for row in heard):
             raise UsageError(f"--language {language}: no supported row was heard in it; leave it out")
@@ -131,8 +139,8 @@ def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrate
         "data": data_digest(rows),
         "at": {**asdict(at), "turned_away": {kind: list(pair) for kind, pair in at.turned_away.items()}},
         "unique_audio": len({row.measured.digest for row in rows}),
-        "rejects_at_most": upper_bound(at.failed, at.sources, plan.delta),
-        "grid": [GRID[0], GRID[-1], len(GRID)],
+        "rejects_at_most": upper_bound(at.failed, at.sources, shared.delta),
+        "grid": [points[0].threshold, points[-1].threshold, len(points)],
         "notes": list(notes),
     }
     frozen = Gate(gate.id, gate.signals, gate.conditions, record, gate.disabled)
@@ -142,29 +150,36 @@ def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrate
 def pick(points: Sequence[Point], plan: Plan, what: str = "") -> float:
     """Return the threshold that the rule takes.
 
-    ``zero_reject`` counts the rows that are turned away at threshold 0 as lost already: no threshold brings them back.
-    ``bounded`` goes up from 0 and stops before the first threshold that the data do not certify; the share of failed
-    sources only grows, so one test after another needs no correction.
+    ``zero_reject`` counts the rows that are turned away at the first threshold as lost already: none brings them back.
+    ``bounded`` goes on from there and stops before the first threshold that the data do not certify; the share of
+    failed sources only grows, so one test after another needs no correction. Of seconds more than one is taken only as
+    far as it turns away rows that should be: they grow with the clip, and the shortest one to answer is no measure.
+
+    Args:
+        points: from the threshold that admits most to the strictest.
+        plan: the rule.
+        what: begins the message of an error.
 
     Raises:
-        UsageError: not even threshold 0 is certified.
+        UsageError: not even the first threshold is certified.
     """
     if plan.rule == "zero_reject":
-        return max(point.threshold for point in points if point.rejected == points[0].rejected)
-    certified = None
-    for point in points:
-        if not certifies(point.failed, point.sources, plan):
-            break
-        certified = point.threshold
-    if certified is None:
+        allowed = [point for point in points if point.rejected == points[0].rejected]
+    else:
+        allowed = list(itertools.takewhile(lambda point: certifies(point.failed, point.sources, plan), points))
+    if not allowed:
         start = points[0]
         raise UsageError(
-            f"{what}{start.sources} sources, {start.failed} failed at threshold 0, cannot show that at most "
-            f"{plan.alpha:.3g} of all sources fail, at a risk of {plan.delta:.3g}. It takes "
+            f"{what}{start.sources} sources, {start.failed} failed at threshold {start.threshold:g}, cannot show that "
+            f"at most {plan.alpha:.3g} of all sources fail, at a risk of {plan.delta:.3g}. It takes "
             f"{sources_needed(plan.alpha, plan.delta, start.failed)} sources with {start.failed} failed. These show "
             f"{upper_bound(start.failed, start.sources, plan.delta):.3g} at best"
         )
-    return certified
+    strictest = allowed[-1]
+    if strictest.threshold <= GRID[-1]:
+        return strictest.threshold
+    serving = (point for point in allowed if point.unsupported == strictest.unsupported)
+    return next(point.threshold for point in serving if point.threshold >= GRID[-1])
 
 
 def certifies(failed: int, sources: int, plan: Plan) -> bool:
@@ -253,21 +268,46 @@ def data_digest(rows: Sequence[Row]) -> str:
     return digest(*sorted(dump_json([row.id, row.measured.digest, row.expect, row.cluster]) for row in rows))
 
 
-def save(calibrated: Calibrated, path: Path) -> tuple[Path, Path, Path]:
-    """Write the gate, and beside it the table and the figure of its curve; return the three paths."""
-    table, figure = path.with_suffix(".csv"), path.with_suffix(".svg")
+def outputs(path: Path) -> tuple[Path, ...]:
+    """Return where the gate goes, and beside it the table and the two figures of its curve.
+
+    Raises:
+        UsageError: the name does not end in ``.json``, by which a frozen gate is known.
+    """
+    if path.suffix != ".json":
+        raise UsageError(f"-o {path}: a frozen gate is known by its suffix; name it {path.name}.json")
+    return path, path.with_suffix(".csv"), path.with_suffix(".svg"), path.with_suffix(".det.svg")
+
+
+def save(calibrated: Calibrated, path: Path) -> tuple[Path, ...]:
+    """Write the gate and what stands beside it; return the paths.
+
+    Raises:
+        UsageError: the name does not end in ``.json``.
+    """
+    path, table, curve, det = outputs(path)
     write_gate(calibrated.gate, path)
     table.write_text(to_csv(calibrated.points), "utf-8")
-    figure.write_text(to_svg(calibrated.points, calibrated.threshold, calibrated.score), "utf-8")
-    return path, table, figure
+    curve.write_text(sweep_figure(calibrated.points, calibrated.threshold, calibrated.score), "utf-8")
+    det.write_text(det_figure(calibrated.points, calibrated.threshold, calibrated.score), "utf-8")
+    return path, table, curve, det
 
 
-def _main_condition(spec: str) -> str:
-    names = [name for name in part_names(spec) if name in CONDITIONS and name != "overlap"]
-    fit = [name for name in names if CONDITIONS[name].bound == "least" and name != "avg_logprob"]
+def _main_score(spec: str) -> str:
+    names = part_names(spec)
+    fit = [name for name in CHOSEN if name in names]
     if not fit:
-        raise UsageError(f"{spec}: no threshold to choose; name one of silero, webrtc, tagger, whisper, whisper_text")
+        raise UsageError(f"{spec}: no threshold to choose; name one of {', '.join(CHOSEN)}")
     return CONDITIONS[fit[-1]].score
+
+
+def _need_sources(samples: Sequence[Sample], folder: Path) -> None:
+    for sample in samples:
+        if sample.expect == "answer" and not sample.clustered:
+            raise UsageError(
+                f"{folder}: bounded counts sources, and row {sample.id} names none in the column cluster (or what the "
+                "task's columns.cluster names): write there what the row was made from, such as a speaker or recording"
+            )
 
 
 def _need_both(rows: Sequence[Row]) -> None:
@@ -278,14 +318,17 @@ def _need_both(rows: Sequence[Row]) -> None:
 
 def _without_constants(gate: Gate, score: str, rows: Sequence[Row]) -> tuple[Gate, tuple[str, ...]]:
     """Disable ``no_speech_prob`` where it is constant, as with weights that were never trained to say it."""
-    values = [row.measured.scores[name] for row in rows for name in ("no_speech_prob",) if name in row.measured.scores]
+    name = "no_speech_prob"
+    values = [row.measured.scores[name] for row in rows if name in row.measured.scores]
     if len(values) < 2 or max(values) - min(values) >= CONSTANT:  # noqa: PLR2004 - NaN compares as not constant
         return gate, ()
-    message = f"no_speech_prob is {values[0]:.3g} on all {len(values)} rows: it says nothing with these weights"
-    if any(one.score == "no_speech_prob" for one in gate.conditions) or score == "no_speech_prob":
-        raise UsageError(f"{message}; leave it out of the gate")
-    quiet = Gate(gate.id, gate.signals, gate.conditions, gate.calibration, ("no_speech_prob",))
-    return quiet, (f"{message} and is disabled",)
+    message = f"{name} is {values[0]:.3g} on all {len(values)} rows: it says nothing with these weights"
+    if score == name:
+        raise UsageError(f"{message}, and the gate has no other threshold to choose; name another score")
+    conditions = [one for one in gate.conditions if one.score != name]
+    asked = {"energy", *(one.signal for one in conditions)}
+    signals = {signal: made for signal, made in gate.signals.items() if signal in asked}
+    return Gate(gate.id, signals, conditions, gate.calibration, (name,)), (f"{message} and is disabled",)
 
 
 def _set_overlap(gate: Gate, rows: Sequence[Row]) -> Gate:

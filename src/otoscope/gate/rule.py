@@ -369,10 +369,16 @@ def part_names(spec: str) -> list[str]:
     """Return the names that a spec joins, in the order in which they are asked.
 
     Raises:
+        UsageError: one of them is a whole gate.
         UnknownNameError: one of them is not known.
     """
     asked = spec.split("+")
     for name in asked:
+        if name == "sure-paper" or name.endswith(".json"):
+            raise UsageError(
+                f"{spec}: {name} is a whole gate with its threshold; it is neither joined with others nor calibrated. "
+                "Name parts, such as energy+whisper"
+            )
         if name != "energy" and name not in CONDITIONS:
             raise UnknownNameError("gate", name, [*PRESETS, "gate.json"])
     return [name for name in ("energy", *CONDITIONS) if name in asked]

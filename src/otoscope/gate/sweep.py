@@ -1,18 +1,19 @@
-"""The operating curve: what every threshold admits and turns away, as a table and as a figure."""
+"""The operating curve: what every threshold admits and turns away, as points and as a table."""
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from otoscope.errors import TaskError
 from otoscope.gate.rule import Condition, Gate, Measured
 from otoscope.records import Expect
 
 GRID = tuple(step / 100 for step in range(101))
-"""Thresholds that are tried; of those that serve alike the highest is taken."""
-
-WIDTH, HEIGHT, MARGIN = 640, 360, 48
-SUPPORTED_COLOUR, COLOURS = "#1b6ca8", ("#b3261e", "#c77700", "#6b4fa0", "#4f7a28", "#7a4f28", "#555555")
+"""Thresholds that are tried of a probability, and of seconds before those that occur."""
+SECONDS = frozenset({"silero", "webrtc"})
+LOGARITHMS = frozenset({"avg_logprob"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,28 @@ class Point:
         return sum(away for away, _ in pairs), sum(rows for _, rows in pairs)
 
 
-def sweep(gate: Gate, condition: Condition, rows: Sequence[Row], grid: Iterable[float] = GRID) -> list[Point]:
-    """Return what the gate does at each threshold of one of its conditions."""
-    return [evaluate(with_threshold(gate, condition, threshold), rows, threshold) for threshold in grid]
+def thresholds(condition: Condition, rows: Iterable[Row]) -> list[float]:
+    """Return the thresholds to try, from the one that admits most to the strictest.
+
+    Seconds and logarithms have no last step that a grid could end at: of logarithms every score that occurs is tried,
+    of seconds those that occur beyond the grid.
+
+    Raises:
+        TaskError: no row has the score.
+    """
+    found = {value for row in rows if math.isfinite(value := row.measured.scores.get(condition.score, math.nan))}
+    if not found:
+        raise TaskError(f"no row has the score {condition.score}; is any of the audio readable?")
+    if condition.score in LOGARITHMS:
+        return sorted(found)
+    beyond = {value for value in found if value > GRID[-1]} if condition.score in SECONDS else set()
+    return sorted({*GRID, *beyond}, reverse=condition.bound == "most")
+
+
+def sweep(gate: Gate, condition: Condition, rows: Sequence[Row]) -> list[Point]:
+    """Return what the gate does at each threshold of one of its conditions, from the one that admits most."""
+    tried = thresholds(condition, rows)
+    return [evaluate(with_threshold(gate, condition, threshold), rows, threshold) for threshold in tried]
 
 
 def with_threshold(
@@ -104,52 +124,6 @@ def to_csv(points: Sequence[Point]) -> str:
     for point in points:
         counts = [count for kind in kinds for count in point.turned_away[kind]]
         writer.writerow(
-            [f"{point.threshold:.2f}", point.supported, point.rejected, point.sources, point.failed, *counts]
+            [f"{point.threshold:.6g}", point.supported, point.rejected, point.sources, point.failed, *counts]
         )
     return out.getvalue()
-
-
-def to_svg(points: Sequence[Point], chosen: float, score: str) -> str:
-    """Return the figure: the share of supported rows admitted, and of each other kind turned away, by threshold."""
-    curves = [
-        ("supported, admitted", SUPPORTED_COLOUR, [1 - point.rejected / max(1, point.supported) for point in points])
-    ]
-    for number, kind in enumerate(points[0].turned_away):
-        shares = [point.turned_away[kind][0] / point.turned_away[kind][1] for point in points]
-        curves.append((f"{kind}, turned away", COLOURS[number % len(COLOURS)], shares))
-    at = _x(chosen)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">',
-        f"<title>What each threshold of {score} admits and turns away</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        *(_grid_line(step / 5) for step in range(6)),
-        f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_y(1):.1f}" y2="{_y(0):.1f}" stroke="#222" stroke-dasharray="4 3"/>',
-        f'<text font-size="12" x="{at + 4:.1f}" y="{_y(1) - 6:.1f}">{chosen:.2f}</text>',
-        f'<text font-size="12" x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">threshold of {score}</text>',
-    ]
-    for number, (label, colour, shares) in enumerate(curves):
-        line = " ".join(
-            f"{_x(point.threshold):.1f},{_y(share):.1f}" for point, share in zip(points, shares, strict=True)
-        )
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(
-            f'<text font-size="12" x="{MARGIN + 8}" y="{_y(0.5) + 16 * number:.1f}" fill="{colour}">{label}</text>'
-        )
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def _x(threshold: float) -> float:
-    return MARGIN + threshold * (WIDTH - 2 * MARGIN)
-
-
-def _y(share: float) -> float:
-    return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
-
-
-def _grid_line(share: float) -> str:
-    y, x = _y(share), _x(share)
-    return (
-        f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
-        f'<text font-size="12" x="{MARGIN - 6}" y="{y + 4:.1f}" text-anchor="end">{share:.1f}</text>'
-        f'<text font-size="12" x="{x:.1f}" y="{HEIGHT - MARGIN + 16}" text-anchor="middle">{share:.1f}</text>'
-    )
