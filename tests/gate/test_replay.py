@@ -186,8 +186,31 @@ def test_changed_and_lost_audio_is_named(task: Path, tmp_path: Path) -> None:
         replay([tmp_path / "one"], ["energy"])
     rows = (task / "samples.jsonl").read_text().splitlines(keepends=True)
     (task / "samples.jsonl").write_text("".join(rows[1:5]))
-    with pytest.raises(RunError, match=r"row r0 of .* is gone"):
+    with pytest.raises(RunError, match=r"row r5 of .* is gone"):
         replay([tmp_path / "one"], ["energy"])
+
+
+class StoppedError(Exception):
+    """What stands for Ctrl-C."""
+
+
+def test_what_was_decided_is_kept_when_a_replay_is_stopped(task: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        run(task, folder, "null", gate=None)
+    made: list[int] = []
+
+    def stop(done: int, _total: int) -> None:
+        made.append(done)
+        if len(made) == 3:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        replay(folders, ["energy"], stop)
+    assert [len(RunFolder(folder).decisions) for folder in folders] == [3, 3]
+    replay(folders, ["energy"], lambda done, _total: made.append(done))
+    assert made == [1, 2, 3, 1, 2, 3, 4, 5]
+    assert [len(RunFolder(folder).decisions) for folder in folders] == [8, 8]
 
 
 def test_meta_that_a_table_can_be_made_by_is_kept(task: Path, tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +16,12 @@ from hypothesis import strategies as st
 
 from otoscope.errors import UnknownNameError, UsageError
 from otoscope.gate.evidence import Energy
+from otoscope.gate.frozen import SETTINGS, sign
 from otoscope.gate.rule import CONDITIONS, Condition, Gate, load_gate, part_names, read_gate, write_gate
 from otoscope.gate.signal import Scores
-from otoscope.records import Clip, Decision, dump_json
+from otoscope.records import Clip, Decision, digest, dump_json
+from otoscope.runner.replay import read_frozen
+from otoscope.weights import locate
 
 CLIP = Clip((0.1 * np.sin(np.arange(16_000) / 5).astype(np.float32), 16_000), "clip")
 SILENCE = Clip((np.zeros(16_000, np.float32), 16_000), "silence")
@@ -134,16 +140,79 @@ def test_a_frozen_gate_is_the_same_gate(tmp_path: Path) -> None:
     assert again.decide([CLIP]).key == gate.decide([CLIP]).key
 
 
-def test_a_frozen_gate_that_was_edited_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "gate.json"
-    write_gate(Gate("energy", {"energy": Energy()}, []), path)
-    content = json.loads(path.read_text())
-    content["signals"]["energy"]["floor"] = -90.0
+def edited(content: dict[str, Any], path: Path, *, digested: bool) -> Path:
+    """Write what a person might make of a frozen gate, with digests that fit if they know how."""
+    if digested:
+        settings = {key: content[key] for key in SETTINGS}
+        further = {key: value for key, value in content.items() if key not in {*SETTINGS, "signature", "digest"}}
+        told = {**settings, **further, "signature": sign(settings)}
+        content = {**told, "digest": digest("gate", dump_json(told))}
     path.write_text(json.dumps(content))
-    with pytest.raises(UsageError, match="edited"):
-        read_gate(path)
-    assert read_gate(path, force=True).signals["energy"] == Energy(0.1, -90.0)
-    for wrong in ("[]", "{", '{"format": "otoscope-gate/9"}', "{}"):
+    return path
+
+
+WRONG: list[tuple[tuple[str | int, ...], Any, str]] = [
+    (("signals", "energy", "floor"), "low", "signals.energy.floor: 'low' is not of type 'number'"),
+    (("signals", "energy", "ceiling"), 0, r"signals.energy: .*'ceiling' was unexpected"),
+    (("signals", "sonar"), {}, r"signals: .*'sonar' was unexpected"),
+    (("conditions", 0, "threshold"), "0.7", r"conditions.0.threshold: '0.7' is not of type 'number'"),
+    (("conditions", 0, "bound"), "about", "conditions.0.bound: 'about' is not one of"),
+    (("forged",), True, "'forged' was unexpected"),
+    (("format",), "otoscope-gate/9", "this version reads otoscope-gate/2"),
+    (("disabled",), None, "disabled: None is not of type 'array'"),
+]
+
+
+@pytest.mark.parametrize("read", [read_gate, partial(read_gate, force=True), read_frozen])
+@pytest.mark.parametrize("digested", [True, False])
+@pytest.mark.parametrize(("where", "value", "message"), WRONG)
+def test_an_edited_gate_is_one_line(
+    read: Callable[..., object], digested: bool, where: tuple[str | int, ...], value: Any, message: str, tmp_path: Path
+) -> None:
+    content = json.loads(dump_json(Gate("energy", {"energy": Energy()}, [CONDITIONS["whisper"]]).to_json()))
+    place = content
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = value
+    path = edited(content, tmp_path / "gate.json", digested=digested)
+    with pytest.raises(UsageError, match=message) as caught:
+        read(path if read is not read_frozen else str(path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [read_gate, partial(read_gate, force=True), read_frozen])
+def test_every_value_of_a_frozen_gate_is_under_its_digest(read: Callable[..., object], tmp_path: Path) -> None:
+    gate = Gate("energy", {"energy": Energy()}, [], {"rule": "zero_reject", "rejects_at_most": 0.4})
+    for key, value in (
+        ("calibration", {"rule": "bounded", "rejects_at_most": 0.001}),
+        ("name", "energy+whisper"),
+        ("signature", "0" * 32),
+        ("digest", "0" * 32),
+        ("signals", {"energy": {"shortest": 0.1, "floor": -90.0}}),
+        ("calibration", {"alpha": math.nan}),
+    ):
+        path = edited({**gate.to_json(), key: value}, tmp_path / "gate.json", digested=False)
+        with pytest.raises(UsageError, match="not what its digest says; it was edited"):
+            read(path if read is not read_frozen else str(path))
+    for wrong in ("[]", "{", "{}"):
         path.write_text(wrong)
-        with pytest.raises(UsageError, match="gate"):
-            read_gate(path)
+        with pytest.raises(UsageError, match="not a frozen gate"):
+            read(path if read is not read_frozen else str(path))
+
+
+def test_other_weights_are_refused_unless_forced_and_other_conventions_always(tmp_path: Path) -> None:
+    weights = pytest.importorskip("ctranslate2") and locate("whisper-tiny.en")
+    if weights is None:
+        pytest.skip("otoscope weights fetch whisper-tiny.en")
+    gate = load_gate("whisper", options={"scorer": "whisper-tiny.en"}, threshold=0.6)
+    content = json.loads(dump_json(gate.to_json()))
+    content["signals"]["whisper"]["revision"] = "another"
+    path = edited(content, tmp_path / "gate.json", digested=True)
+    assert read_frozen(str(path)).calibration == {}
+    with pytest.raises(UsageError, match=r"frozen with whisper revision 'another', here it is .*insist with --force"):
+        load_gate(str(path))
+    assert load_gate(str(path), force=True).conditions == gate.conditions
+    content["signals"]["whisper"]["beam"] = 5
+    edited(content, path, digested=True)
+    with pytest.raises(UsageError, match=r"frozen with whisper beam 5, here it is None; calibrate again$"):
+        load_gate(str(path), force=True)

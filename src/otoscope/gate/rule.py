@@ -1,25 +1,23 @@
 """Rules: signals, limits on their scores, and the decision that follows."""
 
 import functools
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from otoscope.errors import UnknownNameError, UsageError
 from otoscope.gate.evidence import Energy, Sound, read_sound
+from otoscope.gate.frozen import FORMAT, freeze, read_content, sign, write_content
 from otoscope.gate.overlap import Overlap
 from otoscope.gate.signal import NO_WORDS, Heard, Scores, Signal
-from otoscope.records import Clip, Decision, GateOutcome, digest, dump_json
+from otoscope.records import Clip, Decision, GateOutcome, digest
 
 SignalName = Literal["energy", "silero", "webrtc", "tagger", "overlap", "whisper"]
 Bound = Literal["least", "most"]
 
-FORMAT = "otoscope-gate/2"
-"""The number rises when the same settings come to another decision, so that none that is stored is taken for it."""
 EVIDENCE = "evidence"
 READ = "read"
 """The stage before every signal: decode, look for what is wrong, take the level."""
@@ -157,7 +155,7 @@ class Gate:
     @functools.cached_property
     def signature(self) -> str:
         """Digest of the settings."""
-        return digest(dump_json(self.settings))
+        return sign(self.settings)
 
     def decide(self, clips: Sequence[Clip], prompt: str = "") -> Decision:
         """Decide about the audio of one request.
@@ -264,7 +262,7 @@ class Gate:
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``gate.json`` holds."""
-        return {**self.settings, "name": self.id, "calibration": dict(self.calibration), "signature": self.signature}
+        return freeze(self.settings, self.id, self.calibration)
 
 
 def _unusable(sound: Sound, stages: Mapping[str, float]) -> Measured:
@@ -445,9 +443,7 @@ def _paper_gate(options: Mapping[str, str], threshold: float | None, *, force: b
 
 def write_gate(gate: Gate, path: Path) -> None:
     """Freeze a gate into a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(gate.to_json(), indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False)
-    path.write_text(f"{text}\n", "utf-8")
+    write_content(gate.to_json(), path)
 
 
 def read_gate(path: Path, *, force: bool = False) -> Gate:
@@ -461,33 +457,15 @@ def read_gate(path: Path, *, force: bool = False) -> Gate:
         UsageError: the file is no gate, was edited, or names other weights than the ones that are here.
         ModelLoadingError: a signal cannot be loaded.
     """
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        if content["format"] != FORMAT:
-            raise UsageError(f"{path}: format {content['format']!r}; this version reads {FORMAT}")
-        frozen = content["signals"]
-        conditions = [Condition(**{**row, "refuses": tuple(row["refuses"])}) for row in content["conditions"]]
-        name, signature, calibration = content["name"], content["signature"], content["calibration"]
-        disabled = content["disabled"]
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file; otoscope gate calibrate writes one") from None
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, UsageError):
-            raise
-        raise UsageError(f"{path}: not a frozen gate ({error}); otoscope gate calibrate writes one") from error
-    for signal in frozen:
-        if signal not in SIGNALS:
-            raise UnknownNameError(f"signal in {path}", signal, get_args(SignalName))
+    content = read_content(path)
+    frozen: Mapping[str, Mapping[str, Any]] = content["signals"]
     signals = {signal: SIGNALS[signal](frozen[signal]) for signal in SIGNALS if signal in frozen}
-    gate = Gate(name, signals, conditions, calibration, disabled)
-    if gate.signature != signature and not force:
-        raise UsageError(f"{path}: {_difference(gate, frozen)}; calibrate again, or insist with --force")
-    return gate
-
-
-def _difference(gate: Gate, frozen: Mapping[str, Mapping[str, Any]]) -> str:
-    for name, signal in gate.signals.items():
-        for key, value in signal.settings.items():
-            if frozen[name].get(key) != value:
-                return f"frozen with {name} {key} {frozen[name].get(key)!r}, here it is {value!r}"
-    return "its content is not what its signature says; it was edited"
+    for name, signal in signals.items():
+        for key in sorted({*frozen[name], *signal.settings}):
+            before, now = frozen[name].get(key), signal.settings.get(key)
+            if before == now or (force and key == "revision"):
+                continue
+            remedy = "calibrate again" + (", or insist with --force" if key == "revision" else "")
+            raise UsageError(f"{path}: frozen with {name} {key} {before!r}, here it is {now!r}; {remedy}")
+    conditions = [Condition(**{**row, "refuses": tuple(row["refuses"])}) for row in content["conditions"]]
+    return Gate(content["name"], signals, conditions, content["calibration"], content["disabled"])

@@ -1,6 +1,5 @@
 """Apply gates to stored runs: the decisions that a run folder lacks are made from the audio, and no model is called."""
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -10,8 +9,9 @@ from typing import Any, NamedTuple
 
 from otoscope.audio import read_audio
 from otoscope.datasets import read_samples
-from otoscope.errors import AudioError, RunError, UsageError
+from otoscope.errors import AudioError, RunError
 from otoscope.gate.evidence import Energy
+from otoscope.gate.frozen import SETTINGS, read_content
 from otoscope.gate.rule import Gate, load_gate
 from otoscope.gate.signal import Heard, Scores, Signal
 from otoscope.records import Clip, Decision, Sample, digest, dump_json
@@ -19,7 +19,6 @@ from otoscope.runner.folder import RunFolder, existing_run, read_header, read_ta
 from otoscope.runner.gating import FAILED, decision_key
 from otoscope.runner.log import RunLock
 
-SETTINGS = ("format", "signals", "conditions", "disabled")
 WARM_UP_SECONDS = 2
 
 Watch = Callable[[int, int], None]
@@ -60,17 +59,10 @@ def read_frozen(spec: str) -> Frozen:
         gate = load_gate(spec)
         return Frozen(spec, spec, gate.signature, gate.settings, gate.calibration)
     path = Path(spec)
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        settings = {name: content[name] for name in SETTINGS}
-        signature, calibration, name = content["signature"], content["calibration"], content["name"]
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file; otoscope gate calibrate writes one") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path}: not a frozen gate ({error}); otoscope gate calibrate writes one") from error
-    if digest(dump_json(settings)) != signature:
-        raise UsageError(f"{path}: its content is not what its signature says; it was edited; calibrate again")
-    return Frozen(f"{path.stem} ({name})", spec, signature, settings, calibration)
+    content = read_content(path)
+    settings = {name: content[name] for name in SETTINGS}
+    name = f"{path.stem} ({content['name']})"
+    return Frozen(name, spec, content["signature"], settings, content["calibration"])
 
 
 class _Wanted(NamedTuple):
@@ -85,7 +77,8 @@ def replay(runs: Sequence[Path], specs: Sequence[str], watch: Watch = lambda _do
     """Make sure that every run folder holds each gate's decision about each of its rows.
 
     A decision that one of the folders has is copied to the others. The rest is made from the audio, where the runs
-    found it; clips that several runs share are decided once. A run that was made behind a gate keeps to that gate.
+    found it, and written as it is made; clips that several runs share are decided once. A run that was made behind a
+    gate keeps to that gate.
 
     Args:
         runs: run folders.
@@ -111,22 +104,36 @@ def replay(runs: Sequence[Path], specs: Sequence[str], watch: Watch = lambda _do
         alone = [folder for folder in folders if not read_header(folder.path).get("gate")]
         wanted = _wanted(alone)
         known = _known(folders, gates, wanted)
+        places = _places(alone, gates)
+        for key, decision in known.items():
+            _keep(decision, places[key])
         missing = {
             content: [gate for gate in gates if decision_key(gate.signature, content) not in known]
             for content in wanted
         }
         todo = {content: asked for content, asked in missing.items() if asked}
         for done, decision in enumerate(_decide(todo, wanted), 1):
-            known[decision.key] = decision
+            _keep(decision, places[decision.key])
             watch(done, sum(map(len, todo.values())))
-        for folder in alone:
-            for content in _contents(folder):
-                for gate in gates:
-                    key = decision_key(gate.signature, content)
-                    there = _decided(folder, key)
-                    if there is None or (there.reason == FAILED and known[key].reason != FAILED):
-                        folder.decisions.append(known[key].to_json())
     return gates
+
+
+def _places(folders: Sequence[RunFolder], gates: Sequence[Frozen]) -> dict[str, list[RunFolder]]:
+    """Return, by key of a decision, the folders that need it."""
+    found: dict[str, list[RunFolder]] = {}
+    for folder in folders:
+        for content in dict.fromkeys(_contents(folder)):
+            for gate in gates:
+                found.setdefault(decision_key(gate.signature, content), []).append(folder)
+    return found
+
+
+def _keep(decision: Decision, folders: Sequence[RunFolder]) -> None:
+    """Write a decision at once, so that one who stops here loses nothing that was decided."""
+    for folder in folders:
+        there = _decided(folder, decision.key)
+        if there is None or (there.reason == FAILED and decision.reason != FAILED):
+            folder.decisions.append(decision.to_json())
 
 
 def rows_of(folder: RunFolder) -> Iterator[dict[str, Any]]:
