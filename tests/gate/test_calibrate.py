@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import random
+import tracemalloc
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from otoscope.gate.calibrate import (
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
 from otoscope.gate.rule import CONDITIONS, Gate, load_gate
 from otoscope.gate.signal import Scores
+from otoscope.gate.spectrum import BLOCK, FRAME, HOP, blocks
 from otoscope.gate.sweep import Point, Row, sweep
 from otoscope.records import Expect
 
@@ -293,3 +295,21 @@ def test_the_overlap_classifier_tells_one_voice_from_four() -> None:
     assert Overlap.from_settings(json.loads(json.dumps(classifier.settings))) == classifier
     again = train_overlap(features[:40][::-1], several[:40][::-1], "rows")
     assert np.allclose(again.weights, classifier.weights)
+
+
+@pytest.mark.parametrize("samples", [0, 100, 560, 561, 4096 * 160 + 240, 4096 * 160 + 399, 4096 * 160 + 400, 900_000])
+def test_blocks_have_every_whole_frame_once(samples: int) -> None:
+    audio = np.arange(samples, dtype=np.float32)
+    starts = [int(block[frame]) for block in blocks(audio) for frame in range(0, len(block) - FRAME + 1, HOP)]
+    assert starts == list(range(0, samples - FRAME + 1, HOP))
+    assert all((len(block) - FRAME) // HOP < BLOCK for block in blocks(audio))
+
+
+def test_features_of_long_audio_do_not_take_the_memory_of_its_spectra() -> None:
+    audio = np.tile(voice(np.random.default_rng(0), 2), 600)
+    tracemalloc.start()
+    features = overlap_features(audio)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6  # of ten minutes; its power spectra alone fill 123 MB
+    assert np.isfinite(features).all()

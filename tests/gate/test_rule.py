@@ -111,10 +111,41 @@ def test_the_published_rule_is_refused_for_another_scorer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "value"),
+    [("window", "short"), ("suppression", "none"), ("pooling", "min"), ("language", "fr"), ("precision", "int16")],
+)
+def test_a_threshold_is_of_the_way_in_which_it_was_counted(option: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"known for the scorer whisper-base with {option}={value}"):
+        load_gate("whisper", options={option: value})
+    with pytest.raises(UsageError, match=f"not for Systran/faster-whisper-small with {option}={value}"):
+        load_gate("sure-paper", options={option: value})
+
+
+def test_what_is_usual_may_be_said() -> None:
+    if pytest.importorskip("ctranslate2") and locate("whisper-base") is None:
+        pytest.skip("otoscope weights fetch whisper-base")
+    plain = load_gate("whisper")
+    assert plain.conditions[0].threshold == 0.7
+    usual = {"window": "whole", "precision": "int8", "language": "detect", "backend": "ctranslate2"}
+    assert load_gate("whisper", options=usual).signature == plain.signature
+    short = load_gate("whisper", options={"window": "short"}, threshold=0.4)
+    assert short.conditions[0].threshold == 0.4
+    assert load_gate("whisper", options={"window": "short"}, force=True).conditions[0].threshold == 0.7
+
+
+def test_a_threshold_without_its_score_is_refused() -> None:
+    for spec in ("energy", "energy+avg_logprob"):
+        with pytest.raises(UsageError, match="--threshold is of whisper and whisper_text"):
+            load_gate(spec, threshold=0.5)
+
+
+@pytest.mark.parametrize(
     ("spec", "options", "message"),
     [
         ("energy+wisper", {}, "did you mean whisper"),
-        ("energy", {"scorer": "whisper-base"}, "options of the Whisper scorer"),
+        ("energy", {"scorer": "whisper-base"}, "scorer: an option of the Whisper scorer"),
+        ("whisper", {"tagger": "yamnet"}, "tagger: an option of the tagger"),
+        ("energy+tagger", {"tagger": "ast"}, "chosen for yamnet, not for ast"),
         ("whisper", {"precison": "int8"}, "did you mean precision"),
         ("whisper+overlap", {}, "otoscope gate calibrate"),
         ("absent.json", {}, "there is no such file"),

@@ -1,15 +1,19 @@
 """Voice activity and tagging, on graphs made here and on the real weights where they are on this machine."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
 import otoscope
 from otoscope.audio import read_audio, resample
-from otoscope.errors import ModelLoadingError
+from otoscope.cli.main import cli
+from otoscope.errors import ModelLoadingError, UsageError
 from otoscope.gate import onnx
+from otoscope.gate.rule import load_gate, write_gate
 from otoscope.gate.signal import Heard
 from otoscope.gate.tagger import Yamnet, load_tagger, read_checkpoint
 from otoscope.gate.vad import Silero, WebRtc, speech_seconds
@@ -130,16 +134,33 @@ def test_what_is_no_checkpoint_is_said(tmp_path: Path) -> None:
         read_checkpoint(tmp_path)
 
 
-@pytest.mark.filterwarnings("ignore:At least one mel filter")
-def test_an_ast_tags_by_its_own_classes(tmp_path: Path) -> None:
+def small_ast(folder: Path) -> str:
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     config = transformers.ASTConfig(
         hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, max_length=64,
         id2label={0: "Speech", 1: "Crowd", 2: "Music"}, label2id={"Speech": 0, "Crowd": 1, "Music": 2},
     )  # fmt: skip
-    transformers.ASTForAudioClassification(config).save_pretrained(tmp_path)
-    transformers.ASTFeatureExtractor(max_length=64).save_pretrained(tmp_path)
-    scores = load_tagger(str(tmp_path)).measure(Heard(clip("allison-en-digits-13"))).values
+    transformers.ASTForAudioClassification(config).save_pretrained(folder)
+    transformers.ASTFeatureExtractor(max_length=64).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.filterwarnings("ignore:At least one mel filter")
+def test_an_ast_tags_by_its_own_classes(tmp_path: Path) -> None:
+    scores = load_tagger(small_ast(tmp_path)).measure(Heard(clip("allison-en-digits-13"))).values
     assert set(scores) == {"speech", "crowd"}
     assert all(0 < value < 1 for value in scores.values())
+
+
+@pytest.mark.filterwarnings("ignore:At least one mel filter")
+def test_an_ast_is_reached_from_the_command_line_and_survives_freezing(tmp_path: Path) -> None:
+    spec, file = small_ast(tmp_path / "ast"), str(AUDIO / "allison-en-digits-13.flac")
+    command = ["gate", "check", file, "--gate", "energy+tagger", "-G", f"tagger={spec}"]
+    found = CliRunner().invoke(cli, [*command, "--force", "--json"], catch_exceptions=False)
+    assert 0 < json.loads(found.stdout)["scores"]["speech"] < 1
+    with pytest.raises(UsageError, match="chosen for yamnet, not for"):
+        CliRunner().invoke(cli, command, catch_exceptions=False)
+    gate = load_gate("tagger", options={"tagger": spec}, force=True)
+    write_gate(gate, tmp_path / "gate.json")
+    assert load_gate(str(tmp_path / "gate.json")).settings["signals"]["tagger"]["spec"] == spec

@@ -21,6 +21,7 @@ from otoscope.gate.calibrate import Plan, calibrate, save
 from otoscope.report.sure import render
 from otoscope.runner.folder import RunFolder
 from otoscope.runner.replay import replay
+from otoscope.sure.control import build_control
 from otoscope.sure.report import build, read_runs
 from otoscope.task import read_task
 from otoscope.weights import locate
@@ -163,7 +164,7 @@ def test_curves_of_the_level(run: Path) -> None:
     assert behind["scod_0.9"] == pytest.approx(0.9 * 24 / 69)
 
 
-def test_the_control_shows_what_audio_cannot_tell(folder: Path, tmp_path: Path) -> None:
+def test_the_control_shows_what_audio_cannot_tell(folder: Path, run: Path, tmp_path: Path) -> None:
     runner = CliRunner()
     made = runner.invoke(cli, ["sure", "control", str(folder), "-o", str(tmp_path / "control")], catch_exceptions=False)
     assert "10 rows" in made.output
@@ -173,6 +174,14 @@ def test_the_control_shows_what_audio_cannot_tell(folder: Path, tmp_path: Path) 
     rows = {row["family"]: row for row in report([path], "energy")["families"]}
     assert rows["unanswerable"]["rejection"]["count"] == 0
     assert rows["clean"]["retention"]["count"] == 5
+    found = report([run, path], "energy")
+    assert found["external"][0]["rejection"]["of"] == 0
+    text = render(found)
+    assert "## External checks" not in text
+    section = text.split("## Control, by gate")[1].split("\n## ")[0]
+    assert "| unanswerable | unanswerable | 0.000 (0/5)" in section
+    assert "| all |" not in section
+    assert "unanswerable" not in text.split("## Families, by gate")[1].split("\n## ")[0]
     with pytest.raises(UsageError, match="something already"):
         runner.invoke(cli, ["sure", "control", str(folder), "-o", str(tmp_path / "control")], catch_exceptions=False)
 
@@ -194,6 +203,19 @@ def test_an_external_set_without_speech_stands_beside_what_the_gate_keeps_elsewh
     text = render(found).split("## External checks")[1].split("##")[0]
     assert "| hum | unsupported | 0.333 (1/3)" in text
     assert "| all | all | all | 0.333 (1/3)" in text
+
+
+def test_a_control_is_no_speech_that_an_external_check_kept(folder: Path, tmp_path: Path) -> None:
+    row = {"audio": "0.wav", "instruction": "Say it.", "label": "", "expect": "abstain", "family": "hum"}
+    write_clip(tmp_path / "noises" / "0.wav", seconds=0.2)
+    (tmp_path / "noises" / "samples.jsonl").write_text(json.dumps(row))
+    (tmp_path / "noises" / "task.json").write_text(json.dumps({"name": "hum", "kind": "sequence", "metrics": ["wer"]}))
+    build_control(folder, "test", tmp_path / "control", self_abstain=False)
+    for name in ("noises", "control"):
+        otoscope.run(str(tmp_path / name), model="null", judge="rules", folder=tmp_path / f"run-{name}")
+    found = report([tmp_path / "run-noises", tmp_path / "run-control"], "energy")
+    [external] = found["external"]
+    assert (external["rejection"]["of"], external["retention"]["of"]) == (1, 0)
 
 
 def test_an_external_check_of_the_recordings_that_ship(tmp_path: Path) -> None:

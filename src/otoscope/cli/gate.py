@@ -35,14 +35,14 @@ def command() -> None:
     """
 
 
-def _scorer_option(function: Decorated) -> Decorated:
+def _settings_option(function: Decorated) -> Decorated:
     return click.option(
         "-G",
         "options",
         multiple=True,
         metavar="KEY=VALUE",
         help="A setting of the Whisper scorer: scorer (weights, folder or repository), backend, precision, language, "
-        "suppression, pooling, window.",
+        "suppression, pooling, window. Or tagger: yamnet, or folder or repository of an Audio Spectrogram Transformer.",
     )(function)
 
 
@@ -65,10 +65,14 @@ def list_gates() -> int:
 @command.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--gate", "spec", metavar="PRESET|FILE", default="energy+silero", show_default=True, help="The gate.")
-@click.option("--threshold", type=float, help="Threshold of the Whisper score.")
-@click.option("--force", is_flag=True, help="Use a threshold with another scorer than the one it was chosen for.")
+@click.option("--threshold", type=float, help="Threshold of whisper and whisper_text.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Use a threshold with another scorer or tagger, or other settings, than it was chosen for.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 if any file is not to be answered.")
-@_scorer_option
+@_settings_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file and nothing else.")
 def check_files(
     *,
@@ -135,7 +139,7 @@ def _line(file: Path, decision: "Decision") -> str:
 @click.option(
     "--language", "languages", multiple=True, metavar="CODE", help="Choose a threshold for this language too."
 )
-@_scorer_option
+@_settings_option
 @click.option(
     "-o",
     "output",

@@ -80,7 +80,7 @@ def calibrate(
         spec: names of the gate's parts joined by ``+``; the threshold of the last of ``CHOSEN`` that it has is chosen.
             ``overlap`` is trained on the split ``train``.
         plan: how to choose.
-        options: settings of the Whisper scorer.
+        options: settings of the Whisper scorer and the tagger.
         watch: called after each row.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from otoscope.gate.signal import Heard, Scores
-from otoscope.gate.spectrum import FFT, FRAME, HOP, RATE, magnitudes, mel_filters
+from otoscope.gate.spectrum import FFT, FRAME, HOP, RATE, blocks, magnitudes, mel_filters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,12 +29,23 @@ def overlap_features(samples: "NDArray[np.float32]") -> "NDArray[np.float64]":
     zero-crossing rate, 13 cepstral coefficients and their differences; and the share of active frames.
     """
     import numpy as np
+
+    padded = samples if len(samples) >= FRAME + HOP else np.pad(samples, (0, FRAME + HOP - len(samples)))
+    every = np.vstack([_of_frames(block) for block in blocks(padded)])
+    level, cepstrum = every[:, 0], every[:, -MFCCS:]
+    active = level > level.max() - ACTIVE_RANGE
+    kept = (column[active] for column in (*every.T, *np.gradient(cepstrum, axis=0).T))
+    means, deviations = zip(*((column.mean(), column.std()) for column in kept), strict=True)
+    return np.array([*means, *deviations, active.mean()])
+
+
+def _of_frames(samples: "NDArray[np.float32]") -> "NDArray[np.float64]":
+    """Return what each frame has, shape (frames, 19): level first, cepstral coefficients last."""
+    import numpy as np
     from scipy.fft import dct
 
-    padded = np.pad(samples, (0, max(0, FRAME + HOP - len(samples))))
-    spectra = magnitudes(padded).astype(np.float64)
-    frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]
-    power = spectra**2 + TINY
+    frames = np.lib.stride_tricks.sliding_window_view(samples, FRAME)[::HOP]
+    power = magnitudes(samples).astype(np.float64) ** 2 + TINY
     hertz = np.linspace(0, RATE / 2, FFT // 2 + 1)
     total = power.sum(axis=1)
     centroid = power @ hertz / total
@@ -44,10 +55,7 @@ def overlap_features(samples: "NDArray[np.float32]") -> "NDArray[np.float64]":
     crossings = (np.diff(np.signbit(frames), axis=1)).mean(axis=1)
     level = 10 * np.log10(total)
     cepstrum = dct(np.log(power @ mel_filters(BANDS, 20.0, RATE / 2) + TINY), norm="ortho", axis=1)[:, :MFCCS]
-    every = np.column_stack([level, centroid, bandwidth, rolloff, flatness, crossings, cepstrum])
-    every = np.hstack([every, np.gradient(cepstrum, axis=0)])
-    active = level > level.max() - ACTIVE_RANGE
-    return np.hstack([every[active].mean(axis=0), every[active].std(axis=0), active.mean()])
+    return np.column_stack([level, centroid, bandwidth, rolloff, flatness, crossings, cepstrum])
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,12 @@ READ = "read"
 
 PAPER_THRESHOLD = 0.70
 PAPER_SCORER = "Systran/faster-whisper-small"
+PAPER_PRECISION = "float32"
 PAPER_SCORERS = (PAPER_SCORER, "openai/whisper-small")
 """Repositories with the weights that the threshold was chosen for."""
 
 THRESHOLDS: Mapping[tuple[str, str], float] = {("whisper", "whisper-base"): PAPER_THRESHOLD}
-"""By score and scorer, where one was measured; any other needs ``otoscope gate calibrate``."""
+"""By score and scorer, where one was measured with the usual conventions; others need ``otoscope gate calibrate``."""
 
 PRESETS: Mapping[str, str] = {
     "energy": "long and loud enough (no model)",
@@ -293,7 +294,7 @@ def _webrtc(_settings: Mapping[str, Any]) -> Signal:
 def _tagger(settings: Mapping[str, Any]) -> Signal:
     from otoscope.gate.tagger import load_tagger
 
-    return load_tagger(settings.get("spec", "yamnet"))
+    return load_tagger(settings.get("spec", DEFAULT_TAGGER))
 
 
 def _whisper(settings: Mapping[str, Any]) -> Signal:
@@ -333,12 +334,12 @@ def load_gate(
     Args:
         spec: ``sure-paper``, names of signals joined by ``+``, or the path of a ``gate.json``.
         options: settings of the Whisper scorer: ``scorer`` (its weights), ``backend``, ``precision``, ``language``,
-            ``suppression``, ``pooling``, ``window``.
+            ``suppression``, ``pooling``, ``window``; and ``tagger`` (its weights).
         threshold: limit of ``whisper`` and ``whisper_text``, in place of the known one.
-        force: use a limit with another scorer than the one it was chosen for.
+        force: use a limit with another scorer or tagger, or another way of counting, than the one it was chosen for.
 
     Raises:
-        UsageError: the spec or an option is wrong, or no limit is known for the scorer.
+        UsageError: the spec or an option is wrong, or no limit is known for what is asked.
         ModelLoadingError: a signal cannot be loaded; a gate never starts without one of its signals.
     """
     options = options or {}
@@ -348,19 +349,46 @@ def load_gate(
         return read_gate(Path(spec), force=force)
     if spec == "sure-paper":
         return _paper_gate(options, threshold, force=force)
-    scorer = options.get("scorer", DEFAULT_SCORER)
-    limits: dict[str, float] = {}
-    for name in part_names(spec):
-        if name not in SCORED_PER_MODEL:
-            continue
-        known = THRESHOLDS.get((name, scorer)) if threshold is None else threshold
-        if known is None and not force:
-            raise UsageError(
-                f"{spec}: no threshold of {name} is known for the scorer {scorer}: find one with otoscope gate "
-                f"calibrate, give --threshold, or take {PAPER_THRESHOLD} with --force"
-            )
-        limits[name] = PAPER_THRESHOLD if known is None else known
+    names = part_names(spec)
+    if threshold is not None and not set(names) & set(SCORED_PER_MODEL):
+        raise UsageError(f"{spec}: --threshold is of {' and '.join(SCORED_PER_MODEL)}, and neither is in this gate")
+    tagger = options.get("tagger", DEFAULT_TAGGER)
+    if "tagger" in names and tagger != DEFAULT_TAGGER and not force:
+        raise UsageError(
+            f"{spec}: the threshold of tagger was chosen for {DEFAULT_TAGGER}, not for {tagger}: find one with "
+            "otoscope gate calibrate, or insist with --force"
+        )
+    limits = {name: _limit(spec, name, options, threshold, force) for name in names if name in SCORED_PER_MODEL}
     return assemble(spec, options, limits)
+
+
+def _limit(spec: str, name: str, options: Mapping[str, str], threshold: float | None, force: bool) -> float:
+    scorer = options.get("scorer", DEFAULT_SCORER)
+    changed = _changed(options, {})
+    known = None if changed else THRESHOLDS.get((name, scorer))
+    limit = known if threshold is None else threshold
+    if limit is None and not force:
+        raise UsageError(
+            f"{spec}: no threshold of {name} is known for the scorer {scorer}{changed}: find one with otoscope gate "
+            f"calibrate, give --threshold, or take {PAPER_THRESHOLD} with --force"
+        )
+    return PAPER_THRESHOLD if limit is None else limit
+
+
+def _changed(options: Mapping[str, str], usual: Mapping[str, str]) -> str:
+    """Return how the scores are counted otherwise than usual, in words.
+
+    The backend is not counted: both give one score for one precision (decision 11).
+
+    Args:
+        options: what was asked for.
+        usual: what is usual, where that is not the default.
+    """
+    from otoscope.gate.whisper import Conventions
+
+    known = {**asdict(Conventions()), **usual}
+    changed = [f"{name}={value}" for name, value in options.items() if name in known and value != known[name]]
+    return f" with {', '.join(changed)}" if changed else ""
 
 
 def part_names(spec: str) -> list[str]:
@@ -389,7 +417,7 @@ def assemble(
 
     Args:
         spec: names joined by ``+``.
-        options: settings of the Whisper scorer.
+        options: settings of the Whisper scorer and the tagger.
         limits: limits by name, in place of the usual ones.
         overlap: the trained classifier, if the spec asks for one.
 
@@ -404,9 +432,13 @@ def assemble(
         if name in CONDITIONS
     ]
     needed = {condition.signal for condition in conditions} | ({"energy"} if "energy" in names else set())
-    if options and "whisper" not in needed:
-        raise UsageError(f"{spec}: {', '.join(options)}: options of the Whisper scorer, which is not in this gate")
-    settings: dict[str, Mapping[str, Any]] = {"whisper": _scorer_settings(options)}
+    settings: dict[str, Mapping[str, Any]] = {"whisper": {}, "tagger": {}}
+    for option, value in options.items():
+        signal, setting = _place(option)
+        if signal not in needed:
+            what = "tagger" if signal == "tagger" else "Whisper scorer"
+            raise UsageError(f"{spec}: {option}: an option of the {what}, which is not in this gate")
+        settings[signal] = {**settings[signal], setting: value}
     if overlap:
         settings["overlap"] = overlap.settings
     signals = {name: make(settings.get(name, {})) for name, make in SIGNALS.items() if name in needed}
@@ -417,26 +449,33 @@ DEFAULT_SCORER = "whisper-base"
 SCORED_PER_MODEL = ("whisper", "whisper_text")
 """Scores whose threshold another model does not share."""
 SCORER_OPTIONS = ("scorer", "backend", "precision", "language", "suppression", "pooling", "window")
+DEFAULT_TAGGER = "yamnet"
 
 
-def _scorer_settings(options: Mapping[str, str]) -> dict[str, str]:
-    for name in options:
-        if name not in SCORER_OPTIONS:
-            raise UnknownNameError("option of a gate", name, SCORER_OPTIONS)
-    return {"spec" if name == "scorer" else name: value for name, value in options.items()}
+def _place(option: str) -> tuple[SignalName, str]:
+    """Return the signal that an option is of, and the name that it has among the signal's settings.
+
+    Raises:
+        UnknownNameError: there is no such option.
+    """
+    if option == "tagger":
+        return "tagger", "spec"
+    if option not in SCORER_OPTIONS:
+        raise UnknownNameError("option of a gate", option, (*SCORER_OPTIONS, "tagger"))
+    return "whisper", "spec" if option == "scorer" else option
 
 
 def _paper_gate(options: Mapping[str, str], threshold: float | None, *, force: bool) -> Gate:
     scorer = options.get("scorer", PAPER_SCORER)
-    changed = [name for name in ("suppression", "pooling", "window") if name in options]
+    changed = _changed(options, {"precision": PAPER_PRECISION})
     if not force and (scorer not in PAPER_SCORERS or changed or threshold is not None):
         raise UsageError(
             f"sure-paper: the threshold {PAPER_THRESHOLD} was chosen for Whisper small ({', '.join(PAPER_SCORERS)}) as "
-            f"it is, not for {scorer}{' with ' + ', '.join(changed) if changed else ''}; another scorer's scores lie "
-            "elsewhere. Find its own threshold with otoscope gate calibrate, or insist with --force"
+            f"it is, not for {scorer}{changed}; another scorer's scores lie elsewhere. Find its own threshold with "
+            "otoscope gate calibrate, or insist with --force"
         )
     limit = PAPER_THRESHOLD if threshold is None else threshold
-    gate = assemble("energy+whisper", {"precision": "float32", **options, "scorer": scorer}, {"whisper": limit})
+    gate = assemble("energy+whisper", {"precision": PAPER_PRECISION, **options, "scorer": scorer}, {"whisper": limit})
     published = [replace(condition, refuses=("no-text",)) for condition in gate.conditions]  # loops were not looked at
     return Gate("sure-paper", gate.signals, published)
 

@@ -4,6 +4,8 @@ import functools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -11,6 +13,16 @@ RATE = 16_000
 FFT = 512
 FRAME, HOP = 400, 160
 """Samples: 25 ms every 10 ms."""
+
+
+BLOCK = 4096
+"""Frames that are looked at together, 41 s: the spectra of an hour would fill gigabytes."""
+
+
+def blocks(samples: "NDArray[np.float32]") -> "Iterator[NDArray[np.float32]]":
+    """Yield pieces that have, one after another, just the whole frames that the audio has."""
+    for start in range(0, len(samples) - FRAME + 1, BLOCK * HOP):
+        yield samples[start : start + (BLOCK - 1) * HOP + FRAME]
 
 
 def magnitudes(samples: "NDArray[np.float32]") -> "NDArray[np.float32]":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from otoscope.errors import ModelLoadingError
 from otoscope.gate import onnx
 from otoscope.gate.signal import Heard, Scores, Signal
-from otoscope.gate.spectrum import HOP, magnitudes, mel_filters
+from otoscope.gate.spectrum import HOP, blocks, magnitudes, mel_filters
 from otoscope.gate.vad import require
 from otoscope.models.local import find_folder
 
@@ -84,7 +84,8 @@ class Yamnet:
         hop = PATCH_HOP * HOP
         excess = max(0, len(samples) - PATCH_SAMPLES)
         padded = np.pad(samples, (0, PATCH_SAMPLES + -(-excess // hop) * hop - len(samples)))
-        log_mel = np.log(magnitudes(padded) @ mel_filters(MELS, *MEL_RANGE) + 0.001)
+        filters = mel_filters(MELS, *MEL_RANGE)
+        log_mel = np.concatenate([np.log(magnitudes(block) @ filters + 0.001) for block in blocks(padded)])
         patches = np.lib.stride_tricks.sliding_window_view(log_mel, PATCH, axis=0)[::PATCH_HOP].transpose(0, 2, 1)
         batches = [patches[start : start + 64] for start in range(0, len(patches), 64)]
         found = [self._session.run(["scores"], {"x": np.ascontiguousarray(batch[:, None])})[0] for batch in batches]

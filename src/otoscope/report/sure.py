@@ -27,7 +27,12 @@ another part of the gate turned away come last. Rejection at a retention: the mo
 rows, which nobody can choose beforehand."""
 
 EXTERNAL_NOTE = """\
-Tasks that are not SURE sets. Where one has no row to be answered, what is retained is of all such rows here."""
+Tasks that are neither SURE sets nor controls. Where one has no row to be answered, what is retained is of all such rows
+here."""
+
+CONTROL_NOTE = """\
+Clear speech, and questions that it does not answer. A gate hears audio alone and cannot tell: it should keep both, and
+what it turns away here is an error or chance, no rejection to its credit."""
 
 RISK_NOTE = """\
 SCOD risk: mean cost of what is answered, where an unsupported row costs c and a wrong answer 1 - c; coverage stands
@@ -216,11 +221,14 @@ def _stages(rows: Sequence[Json]) -> list[str]:
 
 
 def _families(rows: Sequence[Json], external: Sequence[Json]) -> list[str]:
-    sure = [row for row in rows if not row["external"] and row["gate"] == rows[0]["gate"]]
+    sets = (row for row in rows if not row["external"] and not row["control"])
+    sure = [row for row in sets if row["gate"] == rows[0]["gate"]]
     others = [row for row in rows if row["external"]]
+    controls = [row for row in rows if row["control"]]
     told = "Of the first gate; the JSON report has those of the others."
     lines = [*section("Families, by gate"), told, *_family_table(sure)] if sure else []
     lines += [*section("External checks, by gate"), EXTERNAL_NOTE, *_family_table(others, external)] if others else []
+    lines += [*section("Control, by gate"), CONTROL_NOTE, *_family_table(controls)] if controls else []
     lost = [f"- {plain(row['gate'])}: {plain(name)}" for row in rows for name in row["turned_away"]]
     return [*lines, *(["Supported rows turned away:", "", *lost, ""] if lost else [])]
 

@@ -11,7 +11,7 @@ from otoscope.records import Sample, dump_json
 from otoscope.sure.build import prompts
 from otoscope.task import read_task
 
-FAMILY = "unanswerable"
+UNANSWERABLE = "unanswerable"
 CLEAN = "clean"
 
 QUESTIONS = (
@@ -52,7 +52,7 @@ def build_control(folder: Path, split: str, output: Path, *, self_abstain: bool)
         shutil.copyfile(Path(str(sample.clips[0].source)), output / name)
         rows += [
             _row(sample, name, CLEAN, prompts()["transcribe"] + offer, sample.target),
-            _row(sample, name, FAMILY, QUESTIONS[number % len(QUESTIONS)] + offer, ""),
+            _row(sample, name, UNANSWERABLE, QUESTIONS[number % len(QUESTIONS)] + offer, ""),
         ]
     (output / "samples.jsonl").write_text("".join(f"{dump_json(row)}\n" for row in rows), "utf-8")
     content = {**task.content, "id": f"{task.id}-control", "name": f"{task.name}, control", "path": "samples.jsonl"}
@@ -70,6 +70,6 @@ def _row(sample: Sample, audio: str, family: str, instruction: str, label: str) 
         "expect": "answer" if label else "abstain",
         "cluster": sample.cluster,
         "family": family,
-        "kind": "answerable" if label else FAMILY,
+        "kind": "answerable" if label else UNANSWERABLE,
         "asked": "transcribe",
     }

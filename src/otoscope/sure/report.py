@@ -19,6 +19,7 @@ from otoscope.runner.gating import FAILED
 from otoscope.runner.replay import Frozen, find_decision, rows_of
 from otoscope.stats import difference_interval, holm, interval, mcnemar, sign_flip
 from otoscope.sure.build import prompts
+from otoscope.sure.control import UNANSWERABLE
 from otoscope.sure.curves import det, rejection_at, risk_coverage, roc_auc, scod
 from otoscope.sure.refusals import find_refusal
 from otoscope.sure.score import Latency, Row, Share, Tally, behind_gate, mark, pair, tally
@@ -27,7 +28,7 @@ Json = dict[str, Any]
 
 NO_GATE = "none"
 SURE_KINDS = frozenset({"non-speech", "babble"})
-"""Kinds of rows that every set of ``otoscope sure build`` has; a task without any is an external check."""
+"""Kinds of rows that every set of ``otoscope sure build`` has; a task without any is an external check or a control."""
 EVEN = 0.5
 """The cost of answering an unsupported row that counts as much as a wrong answer."""
 STAGES = (READ, *SIGNALS)
@@ -216,20 +217,28 @@ def _fronts(runs: Sequence[Run], gates: Sequence[Frozen]) -> list[System]:
 
 def _kept_by(front: System, fronts: Sequence[System]) -> list[Row]:
     """Return the supported rows that show what a gate's rejection costs: the task's, or of a task without any, all."""
-    rows = _supported(front.rows)
-    return rows or [row for other in fronts if other.gate == front.gate for row in _supported(other.rows)]
+    return _supported(front.rows) or _supported_by(front.gate, fronts)
+
+
+def _supported_by(gate: str, fronts: Sequence[System]) -> list[Row]:
+    """Return the supported rows of all tasks but controls, whose speech is that of a set."""
+    return [row for front in fronts if front.gate == gate and not _is_control(front) for row in _supported(front.rows)]
 
 
 def _external(gate: Frozen, fronts: Sequence[System]) -> Json:
-    """Return what a gate does with all rows of tasks that are no SURE set."""
+    """Return what a gate does with all rows of tasks that are neither a SURE set nor a control."""
     own = [front for front in fronts if front.gate == gate.name]
     rows = [row for front in own if _is_external(front) for row in front.rows]
-    supported = _supported(rows) or [row for front in own for row in _supported(front.rows)]
+    supported = _supported(rows) or _supported_by(gate.name, fronts)
     return {"gate": gate.name, "rejection": _gate_rejection(rows), "retention": _retention(supported)}
 
 
 def _is_external(front: System) -> bool:
-    return all(row.kind not in SURE_KINDS for row in front.rows)
+    return not _is_control(front) and all(row.kind not in SURE_KINDS for row in front.rows)
+
+
+def _is_control(front: System) -> bool:
+    return any(row.kind == UNANSWERABLE for row in front.rows)
 
 
 def _scored_fronts(fronts: Sequence[System], gates: Sequence[Frozen]) -> Iterator[tuple[System, Frozen]]:
@@ -451,6 +460,7 @@ def _families(front: System, kept: Sequence[Row]) -> Iterator[Json]:
             "family": family,
             "kind": rows[0].kind,
             "external": _is_external(front),
+            "control": _is_control(front),
             "rejection": None if supported else _gate_rejection(rows),
             "retention": _retention(rows if supported else kept),
             "unique_audio": len({keys[row.id] for row in rows if row.id in keys}),
