@@ -260,6 +260,14 @@ def test_a_set_is_calibrated_end_to_end(tmp_path: Path) -> None:
             calibrate(folder, whole, Plan())
 
 
+def test_thresholds_that_are_not_chosen_have_to_be_known(tmp_path: Path) -> None:
+    tiny = {"scorer": "whisper-tiny.en"}
+    with pytest.raises(UsageError, match=r"no threshold of whisper is known .*at a time, here that of whisper_text"):
+        calibrate(tmp_path, "whisper+whisper_text", Plan(), options=tiny)
+    with pytest.raises(UsageError, match=r"chosen for yamnet, not for ast.*here that of whisper"):
+        calibrate(tmp_path, "tagger+whisper", Plan(), options={"tagger": "ast"})
+
+
 def test_bounded_counts_no_rows_that_name_no_source(tmp_path: Path) -> None:
     base = {"audio": "x.wav", "instruction": "?", "label": ""}
     rows = [{**base, "id": "n", "expect": "abstain"}, {**base, "id": "a", "expect": "answer", "talker": "t"}]

@@ -17,7 +17,7 @@ from otoscope.errors import TaskError, UsageError
 from otoscope.gate.evidence import read_sound
 from otoscope.gate.figures import det_figure, sweep_figure
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
-from otoscope.gate.rule import CONDITIONS, Gate, assemble, part_names, write_gate
+from otoscope.gate.rule import CONDITIONS, Gate, assemble, known_limits, part_names, write_gate
 from otoscope.gate.sweep import GRID, Point, Row, evaluate, sweep, to_csv, with_threshold
 from otoscope.records import Sample, digest, dump_json
 from otoscope.task import read_task
@@ -89,14 +89,15 @@ def calibrate(
         TaskError: the split is missing, or lacks rows of either sort.
         ModelLoadingError: a signal cannot be loaded.
     """
-    main = _main_score(spec)
+    main = _main_name(spec)
+    limits = _other_limits(spec, main, options or {})
     samples = read_split(folder, plan.split)
     if plan.rule == "bounded":
         _need_sources(samples, folder)
     overlap = train(read_split(folder, "train")) if "overlap" in part_names(spec) else None
-    gate = assemble(spec, options or {}, {}, overlap)
+    gate = assemble(spec, options or {}, limits, overlap)
     rows = measure_rows(gate, samples, watch)
-    return choose(gate, main, rows, plan)
+    return choose(gate, CONDITIONS[main].score, rows, plan)
 
 
 def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrated:
@@ -293,12 +294,21 @@ def save(calibrated: Calibrated, path: Path) -> tuple[Path, ...]:
     return path, table, curve, det
 
 
-def _main_score(spec: str) -> str:
+def _main_name(spec: str) -> str:
     names = part_names(spec)
     fit = [name for name in CHOSEN if name in names]
     if not fit:
         raise UsageError(f"{spec}: no threshold to choose; name one of {', '.join(CHOSEN)}")
-    return CONDITIONS[fit[-1]].score
+    return fit[-1]
+
+
+def _other_limits(spec: str, main: str, options: Mapping[str, str]) -> dict[str, float]:
+    try:
+        return known_limits(spec, [name for name in part_names(spec) if name != main], options)
+    except UsageError as error:
+        raise UsageError(
+            f"{error}. One threshold is chosen at a time, here that of {main}; name one such part"
+        ) from None
 
 
 def _need_sources(samples: Sequence[Sample], folder: Path) -> None:
@@ -339,5 +349,7 @@ def _set_overlap(gate: Gate, rows: Sequence[Row]) -> Gate:
         (row.measured.scores["overlap"] for row in rows if row.expect == "answer" and not row.measured.code),
         reverse=True,
     )
+    if not values:
+        raise TaskError("no row that expects 'answer' has audio that can be used; is it readable?")
     allowed = math.floor(OVERLAP_REJECTS * len(values))
     return with_threshold(gate, condition, values[allowed])

@@ -352,14 +352,31 @@ def load_gate(
     names = part_names(spec)
     if threshold is not None and not set(names) & set(SCORED_PER_MODEL):
         raise UsageError(f"{spec}: --threshold is of {' and '.join(SCORED_PER_MODEL)}, and neither is in this gate")
+    return assemble(spec, options, known_limits(spec, names, options, threshold, force=force))
+
+
+def known_limits(
+    spec: str, names: Sequence[str], options: Mapping[str, str], threshold: float | None = None, *, force: bool = False
+) -> dict[str, float]:
+    """Return the limits of the names whose limit is of one scorer.
+
+    Args:
+        spec: how the gate was asked for.
+        names: the names; of those that any weights share a limit nothing is said.
+        options: settings of the Whisper scorer and the tagger.
+        threshold: limit of ``whisper`` and ``whisper_text``, in place of the known one.
+        force: take the known limits whatever the options are.
+
+    Raises:
+        UsageError: no limit is known for what is asked.
+    """
     tagger = options.get("tagger", DEFAULT_TAGGER)
     if "tagger" in names and tagger != DEFAULT_TAGGER and not force:
         raise UsageError(
             f"{spec}: the threshold of tagger was chosen for {DEFAULT_TAGGER}, not for {tagger}: find one with "
             "otoscope gate calibrate, or insist with --force"
         )
-    limits = {name: _limit(spec, name, options, threshold, force) for name in names if name in SCORED_PER_MODEL}
-    return assemble(spec, options, limits)
+    return {name: _limit(spec, name, options, threshold, force) for name in names if name in SCORED_PER_MODEL}
 
 
 def _limit(spec: str, name: str, options: Mapping[str, str], threshold: float | None, force: bool) -> float:
