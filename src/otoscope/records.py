@@ -95,7 +95,7 @@ class Decision:
     flags: tuple[str, ...] = ()
     """What was noticed and did not decide, such as ``clipped``."""
     windows: tuple[Mapping[str, float], ...] = ()
-    """Start and end in seconds and the scores of each window of audio longer than one window."""
+    """Start and end in seconds and the scores of each window of audio longer than one window; a flag of it is 1."""
     sample: str = ""
     seconds: float = 0.0
     stages: Mapping[str, float] = field(default_factory=dict)
