@@ -43,6 +43,7 @@ def test_a_model_that_cannot_be_sent_is_refused(make_task: MakeTask, tmp_path: P
         with lock:
             return "low"
 
+    locked.__dict__["settings"] = {}
     with pytest.raises(otoscope.OtoscopeError, match=r"the model cannot be sent to an actor: .*lock"):
         otoscope.run(str(make_task(1)), model=locked, engine="ray", folder=tmp_path / "run")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def task(tmp_path: Path) -> Path:
 
 
 class Counting:
+    settings: Mapping[str, Any] = {}  # how often it was asked changes no answer
+
     def __init__(self) -> None:
         self.calls = 0
         self.__module__, self.__qualname__ = "tests", "counting"
