@@ -410,6 +410,8 @@ def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy, *, allow_c
     longest = intake.longest
     if longest is None or all(clip.seconds <= longest for clip in clips):
         return [clips]
+    if longest * intake.rate < 1:
+        raise TooLongAudioError(f"the model takes {longest:g} s, not one sample at {intake.rate} Hz")
     if policy == "refuse":
         seconds = max(clip.seconds for clip in clips)
         raise TooLongAudioError(f"{seconds:.1f} s of audio, the model takes {longest:g} s; use --long cut or chunk")

@@ -12,10 +12,27 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
+from urllib.parse import parse_qsl
 
 import soundfile
 
-Fault = Literal["", "429", "500", "400", "closed", "half", "slow", "not-json", "wrong-json", "null", "length", "filter"]
+Fault = Literal[
+    "",
+    "429",
+    "500",
+    "400",
+    "closed",
+    "half",
+    "slow",
+    "not-json",
+    "wrong-json",
+    "null",
+    "length",
+    "filter",
+    "echo",
+    "echo-not-json",
+    "echo-wrong-json",
+]
 Script = Callable[[str, int], Fault]
 """Takes a request's text and how often the same request came before; says what goes wrong."""
 
@@ -61,6 +78,7 @@ class Loopback:
     retry_after: tuple[str, str] = ("Retry-After-Ms", "5")  # the client waits half a second or more without it
     spoken: dict[str, Any] | None = None
     calls: list[Call] = field(default_factory=list)
+    queries: list[dict[str, str]] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self._times: Counter[bytes] = Counter()
@@ -106,19 +124,31 @@ class _Handler(BaseHTTPRequestHandler):
     owner: Loopback
 
     def do_POST(self) -> None:
-        if self.path != "/v1/chat/completions":
+        path, _, query = self.path.partition("?")
+        self.owner.queries.append(dict(parse_qsl(query)))
+        if path != "/v1/chat/completions":
             self._send(404, b'{"error": {"message": "no such path"}}')
             return
         call = self.owner.note(self.rfile.read(int(self.headers["Content-Length"])))
         self.owner.barrier.wait()
         if call.fault in ("429", "500", "400"):
             self._send(int(call.fault), json.dumps({"error": {"message": f"scripted {call.fault}"}}).encode())
+        elif call.fault.startswith("echo"):
+            self._echo(call.fault)
         elif call.fault in BODIES:
             self._send(200, BODIES[call.fault])
         elif call.fault == "slow":
             self.owner.closing.wait(30)
         elif call.fault != "closed":
             self._answer(call)
+
+    def _echo(self, fault: Fault) -> None:
+        """Send back who asks, as debugging pages do."""
+        said = f"{self.owner.answer or ''} {self.headers['Authorization']} {self.path}"
+        said = {"echo": said + " " + said.replace("/", r"\/"), "echo-not-json": said}.get(
+            fault, json.dumps({"a": said})
+        )
+        self._send(401 if fault == "echo" else 200, said.encode())
 
     def _answer(self, call: Call) -> None:
         heard = " ".join(f"{seconds:.2f}" for seconds in call.seconds)

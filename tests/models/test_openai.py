@@ -265,8 +265,19 @@ def test_any_bytes_are_a_named_error(body: bytes) -> None:
         ({"base-url": "http://127.0.0.1"}, "no option 'base-url'"),
         ({"retries": "many"}, "retries=many is not a whole number of at least 0"),
         ({"concurrency": "0"}, "concurrency=0 is not a whole number of at least 1"),
-        ({"timeout": "nan"}, "timeout=nan is not a number of seconds above 0"),
-        ({"longest": "-1"}, "longest=-1 is not a number of seconds above 0"),
+        ({"timeout": "nan"}, "timeout=nan is not a number of seconds from 0.001"),
+        ({"timeout": "1e300"}, "timeout=1e300 is not a number of seconds from 0.001"),
+        ({"longest": "1e-9"}, "longest=1e-9 is not a number of seconds from 0.1"),
+        ({"api_key:sk-abc": ""}, "no option 'api_key'"),
+        ({"api_key": "sk-abc\n"}, "the API key holds a space, a control character"),
+        ({"api_key": "sk-\u00e9"}, "the API key holds a space, a control character"),
+        ({"base_url": "http://[::bad/v1"}, "base_url is no address"),
+        ({"base_url": "http://127.0.0.1:99999/v1"}, "base_url is no address"),
+        ({"base_url": "http://127.0.0.1:http/v1"}, "base_url is no address"),
+        ({"base_url": "http://127.0.0.999/v1"}, "base_url is no address"),
+        ({"base_url": "http://me:password@/v1"}, "base_url is no address"),
+        ({"base_url": "127.0.0.1:8000"}, "base_url is no address"),
+        ({"base_url": ""}, "base_url is no address"),
         ({"audio": "flac"}, "audio=flac is neither input_audio nor audio_url"),
         ({"price_in": "2"}, "price_in without its other half"),
         ({"price_in": "2", "price_out": "inf"}, "price_out=inf is not a number of at least 0"),
@@ -275,6 +286,48 @@ def test_any_bytes_are_a_named_error(body: bytes) -> None:
 def test_wrong_options_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load_model("openai/any", {"base_url": "http://127.0.0.1:9/v1", **options})
+
+
+@pytest.mark.parametrize("key", ["sk-live-0123456789abcdef/+=", "ab'c/d", "k"])
+def test_a_key_that_a_server_sends_back_is_in_no_error(key: str) -> None:
+    with Loopback(lambda _text, _times: "echo") as server:
+        for padding in ("", "x" * 480):  # where the text is cut a part of the key is left
+            server.answer = padding
+            [reply] = connect(server, api_key=key).answer([make_request()])
+            assert reply.error.startswith("HTTP 401: ")
+            assert key not in reply.error
+            assert key[:8] not in reply.error
+            assert key.replace("/", "\\/") not in reply.error
+
+
+@pytest.mark.parametrize("fault", ["echo-not-json", "echo-wrong-json"])
+def test_a_key_in_a_body_that_is_no_answer_is_in_no_error(fault: Fault) -> None:
+    with Loopback(lambda _text, _times: fault) as server:
+        [reply] = connect(server, api_key="sk-live-0123456789abcdef").answer([make_request()])
+    assert "..." in reply.error
+    assert "sk-live" not in reply.error
+
+
+def test_a_query_goes_to_the_server_and_only_its_digest_into_the_run(make_task: MakeTask, tmp_path: Path) -> None:
+    with Loopback(lambda _text, times: "" if times else "echo") as server:
+        url = server.url.replace("//", "//me:secret-password@")
+        arguments = ("--model", "openai/any", "-M", "retries=0", "-o", str(tmp_path / "run"))
+        run_cli(str(make_task(2)), *arguments, "-M", f"base_url={url}?key=secret-key&version=2")
+        assert server.queries == [{"key": "secret-key", "version": "2"}] * 2
+        plain = connect(server).settings
+        queried = [connect(server, base_url=f"{server.url}?key={key}").settings for key in "ab"]
+    files = [path.read_text() for path in (tmp_path / "run").iterdir() if path.is_file()]
+    assert len(files) > 5
+    assert not [text for text in files if "secret" in text]
+    assert {settings["server"] for settings in queried} == {plain["server"]}
+    assert len({str(settings) for settings in (plain, *queried)}) == 3
+
+
+@pytest.mark.parametrize("count", [-1, True, 10**400, 2**60, 1.5, "3", None])
+def test_a_count_of_tokens_that_is_none_is_left_out(count: Any) -> None:
+    message = {"choices": [{"finish_reason": "stop", "message": {"content": "low"}}]}
+    body = json.dumps({**message, "usage": {"prompt_tokens": count, "completion_tokens": 2}}).encode()
+    assert _read_completion(body) == Reply("low", usage={"completion_tokens": 2})
 
 
 def test_the_key_comes_from_the_environment_and_only_a_named_server_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def show(name: str, as_json: bool) -> int:
 
 def _details() -> dict[str, Details]:
     from otoscope.models import command as worker
-    from otoscope.models import openai
+    from otoscope.models import openai, server
     from otoscope.models.chat import MAX_TOKENS
     from otoscope.models.generation import BATCH, DTYPES, SWITCHES
     from otoscope.models.presets import PRESETS
@@ -94,9 +94,9 @@ def _details() -> dict[str, Details]:
     chat = (
         "base_url=URL (or OPENAI_BASE_URL)",
         "api_key=KEY (or OPENAI_API_KEY)",
-        f"concurrency={openai.CONCURRENCY}",
-        f"timeout={openai.TIMEOUT_SECONDS:g}",
-        f"retries={openai.RETRIES}",
+        f"concurrency={server.CONCURRENCY}",
+        f"timeout={server.TIMEOUT_SECONDS:g}",
+        f"retries={server.RETRIES}",
         f"max_tokens={MAX_TOKENS}",
         "price_in=PRICE",
         "price_out=PRICE",

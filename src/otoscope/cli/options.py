@@ -67,9 +67,9 @@ def key_values(flag: str, pairs: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: one of them has no equals sign.
     """
-    for pair in pairs:
-        if "=" not in pair:
-            raise UsageError(f"{flag} {pair}: write {flag} KEY=VALUE")
+    for number, pair in enumerate(pairs, 1):
+        if "=" not in pair:  # it is not quoted: it may be a secret
+            raise UsageError(f"{flag} number {number} has no equals sign; write {flag} KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
 
 

@@ -122,4 +122,5 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
 def _without_secret(argument: str) -> str:
     """Return an argument as the header may hold it: a key, or who logs in to a server, is nobody else's business."""
     argument = re.sub(r"(api_key=).*", r"\1...", argument, flags=re.DOTALL)
-    return re.sub(r"://[^/?#]*@", "://...@", argument)
+    argument = re.sub(r"://[^/?#]*@", "://...@", argument)
+    return re.sub(r"(://[^\s?]*\?)\S*", r"\1...", argument)

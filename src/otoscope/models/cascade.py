@@ -8,6 +8,7 @@ from otoscope.errors import ModelCallError, UsageError
 from otoscope.models.asr import load_asr
 from otoscope.models.chat import load_chat
 from otoscope.models.protocol import Reply, Request
+from otoscope.models.transcription import ASR_PREFIX
 from otoscope.models.whisper import RATE
 from otoscope.records import digest
 
@@ -18,10 +19,6 @@ You answer questions about audio that you cannot hear. \
 You are given what speech recognition wrote down, and a question. \
 Give only the answer, with no explanation."""
 USER = "{transcripts}\nQuestion: {question}"
-
-
-ASR_PREFIX = "asr."
-"""An option that begins so is for the speech recognition, any other for the chat model."""
 
 
 class Cascade:

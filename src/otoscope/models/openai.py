@@ -1,27 +1,23 @@
 """Any server that speaks the OpenAI chat API, through the official client."""
 
 import base64
-import os
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from otoscope.audio import Audio, Intake, to_wav
-from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
+from otoscope.errors import ModelCallError, UsageError
 from otoscope.models.chat import MAX_TOKENS
-from otoscope.models.protocol import Reply, Request
+from otoscope.models.protocol import Reply, Request, is_amount
 from otoscope.models.remote import check_options, clean_text, read_count, read_number, read_object, read_seconds
+from otoscope.models.server import OPTIONS as SERVER_OPTIONS
+from otoscope.models.server import Server
 
-if TYPE_CHECKING:
-    from openai import OpenAI
-
-CONCURRENCY = 8
-RETRIES = 5
 CLIPS = 9
-TIMEOUT_SECONDS = 120.0
+SHORTEST_LIMIT = 0.1
+"""Seconds; what is cut shorter is no clip."""
 MILLION = 1e6
-CHAT_OPTIONS = ("api_key", "base_url", "concurrency", "max_tokens", "price_in", "price_out", "retries", "timeout")
+CHAT_OPTIONS = (*SERVER_OPTIONS, "max_tokens", "price_in", "price_out")
 OPTIONS = (*CHAT_OPTIONS, "audio", "clips", "longest", "voice")
 
 AudioPart = Literal["input_audio", "audio_url"]
@@ -52,12 +48,12 @@ class OpenAIModel:
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         self.id = f"openai/{name}"
         check_options(self.id, options, OPTIONS)
-        self._server = _Server(name, options)
+        self._server = _Endpoint(name, options)
         self.concurrency = self._server.concurrency
         self.settings: Mapping[str, Any] = self._server.settings
         longest = None
         if "longest" in options:
-            longest = read_seconds(self.id, options, "longest", 0)
+            longest = read_seconds(self.id, options, "longest", 0, least=SHORTEST_LIMIT)
             self.settings = {**self.settings, "longest": longest}
         self._part = _read_part(self.id, options)
         if self._part != "input_audio":
@@ -100,7 +96,7 @@ class OpenAIChat:
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         self.id = f"openai/{name}"
         check_options(self.id, options, CHAT_OPTIONS)
-        self._server = _Server(name, options)
+        self._server = _Endpoint(name, options)
         self.concurrency = self._server.concurrency
         self.settings: Mapping[str, Any] = {"llm": self.id, **self._server.settings}
 
@@ -114,21 +110,17 @@ class OpenAIChat:
         return self._server.complete(messages)
 
 
-class _Server:
-    """One model at a server, and how it is called."""
+class _Endpoint:
+    """One chat model at a server, and how it is called."""
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         model = f"openai/{name}"
         self._name = name
         self._max_tokens = read_count(model, options, "max_tokens", MAX_TOKENS)
-        self._timeout = read_seconds(model, options, "timeout", TIMEOUT_SECONDS)
-        self._retries = read_count(model, options, "retries", RETRIES, least=0)
-        self.concurrency = read_count(model, options, "concurrency", CONCURRENCY)
         self._prices = _read_prices(model, options)  # no part of the settings: they change no answer
-        self._client = self._connect(options)
-        weakref.finalize(self, self._client.close)
-        server = self._client.base_url.copy_with(userinfo=b"")  # a password has no place in a log
-        self.settings = {"server": str(server), "max_tokens": self._max_tokens, "temperature": 0}
+        self._server = Server(model, options)
+        self.concurrency = self._server.concurrency
+        self.settings = {**self._server.settings, "max_tokens": self._max_tokens, "temperature": 0}
 
     def complete(self, messages: Any, more: Mapping[str, Any] | None = None) -> Reply:
         """Return the model's answer to ``messages``.
@@ -140,10 +132,9 @@ class _Server:
         Raises:
             ModelCallError: the last try failed too, or what came holds no answer.
         """
-        import openai
 
-        try:
-            response = self._client.chat.completions.with_raw_response.create(
+        def ask() -> Reply:
+            response = self._server.client.chat.completions.with_raw_response.create(
                 model=self._name,
                 messages=messages,
                 max_tokens=self._max_tokens,
@@ -151,45 +142,10 @@ class _Server:
                 stream=False,
                 **(more or {}),
             )
-        except openai.APIStatusError as error:
-            raise ModelCallError(f"HTTP {error.status_code}: {error.response.text.strip()[:500]}") from error
-        except openai.APITimeoutError as error:
-            raise ModelCallError(f"no reply within {self._timeout:g} s; -M timeout=... changes that") from error
-        except openai.OpenAIError as error:
-            cause = f" ({error.__cause__})" if error.__cause__ else ""
-            raise ModelCallError(clean_text(f"{type(error).__name__}: {error}{cause}")) from error
-        reply = _read_completion(response.content)
+            return _read_completion(response.content)
+
+        reply = self._server.call(ask)
         return replace(reply, usage={**reply.usage, **_cost(reply.usage, self._prices)})
-
-    def _connect(self, options: Mapping[str, str]) -> "OpenAI":
-        try:
-            import openai
-        except ImportError:
-            raise ModelLoadingError(f"openai/{self._name}: needs the client: pip install 'otoscope[openai]'") from None
-        key = options.get("api_key") or os.environ.get("OPENAI_API_KEY")
-        if not key and ("base_url" in options or "OPENAI_BASE_URL" in os.environ):
-            key = "none"  # a local server asks for no key, but the client insists on one
-        try:
-            return openai.OpenAI(
-                api_key=key,
-                base_url=options.get("base_url"),
-                max_retries=self._retries,
-                timeout=self._timeout,
-                http_client=openai.DefaultHttpxClient(event_hooks={"response": [_forbid_vain_retries]}),
-            )
-        except openai.OpenAIError as error:
-            raise ModelLoadingError(
-                f"openai/{self._name}: {error}; set OPENAI_API_KEY, or give -M base_url=... of a server without keys"
-            ) from error
-
-
-def _forbid_vain_retries(response: Any) -> None:
-    """Have the client give up at once where a server says that it lacks a feature.
-
-    llama.cpp answers with status 500 when its model takes no audio, and the client would ask six times.
-    """
-    if response.status_code >= 500 and b"not supported" in response.read():  # noqa: PLR2004 - server errors
-        response.headers["x-should-retry"] = "false"
 
 
 def _read_part(model: str, options: Mapping[str, str]) -> AudioPart:
@@ -257,4 +213,4 @@ def _read_usage(usage: Any) -> dict[str, float]:
     if not isinstance(usage, dict):
         return {}
     counts = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
+    return {name: count for name, count in counts.items() if type(count) is int and is_amount(count)}

@@ -38,6 +38,15 @@ class Reply:
     audio: bytes = b""
 
 
+LARGEST_AMOUNT = 2**53
+"""Up to here a float holds each whole number."""
+
+
+def is_amount(value: object) -> bool:
+    """Tell whether ``value`` is a number that can be summed and stored: neither negative nor NaN nor beyond floats."""
+    return type(value) is not bool and isinstance(value, int | float) and 0 <= value <= LARGEST_AMOUNT
+
+
 @runtime_checkable
 class Model(Protocol):
     """A spoken language model."""

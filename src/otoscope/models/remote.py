@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,9 @@ from otoscope.errors import ModelCallError, UsageError
 from otoscope.text import clean_text
 
 __all__ = ["check_options", "clean_text", "read_count", "read_number", "read_object", "read_seconds"]
+
+SHORTEST_WAIT, LONGEST_WAIT = 0.001, 1_000_000.0
+"""Seconds; a system call takes no more than 2 ** 31 milliseconds."""
 
 
 def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) -> None:
@@ -19,18 +23,22 @@ def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) 
     """
     unknown = [key for key in options if key not in known]
     if unknown:
-        raise UsageError(f"{model}: no option {unknown[0]!r}; there are {', '.join(known)}")
+        name = re.match(r"[\w.-]*", unknown[0])  # `api_key:...=` would have the key quoted
+        raise UsageError(f"{model}: no option {name[0] if name else ''!r}; there are {', '.join(known)}")
 
 
-def read_seconds(model: str, options: Mapping[str, str], name: str, default: float) -> float:
-    """Return an option that is a time in seconds, above 0.
+def read_seconds(
+    model: str, options: Mapping[str, str], name: str, default: float, least: float = SHORTEST_WAIT
+) -> float:
+    """Return an option that is a time in seconds, at least ``least`` and no longer than a system can wait.
 
     Raises:
         UsageError: it is not.
     """
     value = _float(options.get(name, default))
-    if not 0 < value < math.inf:
-        raise UsageError(f"{model}: {name}={options[name]} is not a number of seconds above 0")
+    if not least <= value <= LONGEST_WAIT:
+        allowed = f"from {least:g} to {LONGEST_WAIT:g}"
+        raise UsageError(f"{model}: {name}={options[name]} is not a number of seconds {allowed}")
     return value
 
 

@@ -1,20 +1,16 @@
 """A server that speaks the OpenAI transcription API, as the ASR of a cascade, through the official client."""
 
-import os
-import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from otoscope.audio import Audio, to_wav
-from otoscope.errors import ModelCallError, ModelLoadingError
-from otoscope.models.openai import CONCURRENCY, RETRIES, TIMEOUT_SECONDS
-from otoscope.models.remote import check_options, clean_text, read_count, read_object, read_seconds
+from otoscope.errors import ModelCallError
+from otoscope.models.remote import check_options, clean_text, read_object
+from otoscope.models.server import OPTIONS, Server
 from otoscope.models.whisper import Transcript
 
-if TYPE_CHECKING:
-    from openai import OpenAI
-
-OPTIONS = ("api_key", "base_url", "concurrency", "retries", "timeout")
+ASR_PREFIX = "asr."
+"""An option of a cascade that begins so is for the speech recognition, any other for the chat model."""
 
 
 class OpenAITranscription:
@@ -37,12 +33,10 @@ class OpenAITranscription:
         self.id = f"openai/{name}"
         check_options(self.id, options, OPTIONS)
         self._name = name
-        self._timeout = read_seconds(self.id, options, "timeout", TIMEOUT_SECONDS)
-        self.concurrency = read_count(self.id, options, "concurrency", CONCURRENCY)
-        self._client = self._connect(options, read_count(self.id, options, "retries", RETRIES, least=0))
-        weakref.finalize(self, self._client.close)
-        server = self._client.base_url.copy_with(userinfo=b"")  # a password has no place in a log
-        self.settings: Mapping[str, Any] = {"asr": self.id, "asr_server": str(server), "decoding": "temperature 0"}
+        self._server = Server(self.id, options, ASR_PREFIX)
+        self.concurrency = self._server.concurrency
+        server = {f"asr_{setting}": value for setting, value in self._server.settings.items()}
+        self.settings: Mapping[str, Any] = {"asr": self.id, **server, "decoding": "temperature 0"}
 
     def transcribe(self, audio: Audio) -> Transcript:
         """Return what the server wrote down; its language is not asked for.
@@ -50,36 +44,17 @@ class OpenAITranscription:
         Raises:
             ModelCallError: the last try failed too, or what came holds no text.
         """
-        import openai
 
-        try:
-            response = self._client.audio.transcriptions.with_raw_response.create(
+        def ask() -> str:
+            response = self._server.client.audio.transcriptions.with_raw_response.create(
                 model=self._name, file=("audio.wav", to_wav(audio), "audio/wav"), response_format="json", temperature=0
             )
-        except openai.APIStatusError as error:
-            raise ModelCallError(f"{self.id}: HTTP {error.status_code}: {error.response.text.strip()[:500]}") from error
-        except openai.APITimeoutError as error:
-            raise ModelCallError(f"{self.id}: no transcript within {self._timeout:g} s; -M asr.timeout=...") from error
-        except openai.OpenAIError as error:
-            raise ModelCallError(clean_text(f"{self.id}: {type(error).__name__}: {error}")) from error
-        text = read_object(response.content, "the transcription").get("text")
-        if not isinstance(text, str):
-            raise ModelCallError(f"{self.id}: the reply is not a transcription: {response.content[:200]!r}")
-        return Transcript(clean_text(text).strip(), "")
+            text = read_object(response.content, "the transcription").get("text")
+            if not isinstance(text, str):
+                raise ModelCallError(f"the reply is not a transcription: {response.content[:200]!r}")
+            return text
 
-    def _connect(self, options: Mapping[str, str], retries: int) -> "OpenAI":
         try:
-            import openai
-        except ImportError:
-            raise ModelLoadingError(f"{self.id}: needs the client: pip install 'otoscope[openai]'") from None
-        key = options.get("api_key") or os.environ.get("OPENAI_API_KEY")
-        if not key and ("base_url" in options or "OPENAI_BASE_URL" in os.environ):
-            key = "none"  # a local server asks for no key, but the client insists on one
-        try:
-            return openai.OpenAI(
-                api_key=key, base_url=options.get("base_url"), max_retries=retries, timeout=self._timeout
-            )
-        except openai.OpenAIError as error:
-            raise ModelLoadingError(
-                f"{self.id}: {error}; set OPENAI_API_KEY, or give -M asr.base_url=... of a server without keys"
-            ) from error
+            return Transcript(clean_text(self._server.call(ask)).strip(), "")
+        except ModelCallError as error:
+            raise ModelCallError(f"{self.id}: {error}") from error
