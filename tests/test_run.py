@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import soundfile
 from conftest import MakeTask
 
 import otoscope
-from otoscope.errors import ModelCallError
+from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
 from otoscope.judges.judge import RULES
+from otoscope.models import Reply
 from otoscope.models.function import FunctionModel
 
 KILLS = 20
@@ -185,6 +187,73 @@ def test_what_a_function_raises_or_returns_wrongly_is_named(make_task: MakeTask,
     assert [row.reason for row in result.missing] == ["KeyError: 'weights'", "it returned NoneType, not a string"]
     with pytest.raises(otoscope.OtoscopeError, match="neither a spec, a function"):
         otoscope.run("starter", model=5)  # type: ignore[arg-type]
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "answer None": (Reply(answer=None), "the reply's answer is NoneType, not str"),  # type: ignore[arg-type]
+    "answer 5": (Reply(answer=5), "the reply's answer is int, not str"),  # type: ignore[arg-type]
+    "error 5": (Reply(error=5), "the reply's error is int, not str"),  # type: ignore[arg-type]
+    "audio text": (Reply(audio="a.wav"), "the reply's audio is str, not bytes"),  # type: ignore[arg-type]
+    "audio array": (Reply(audio=bytearray(b"RIFF")), "the reply's audio is bytearray"),  # type: ignore[arg-type]
+    "usage None": (Reply("low", usage=None), "the reply's usage is NoneType"),  # type: ignore[arg-type]
+    "usage NaN": (Reply("low", usage={"cost": float("nan")}), "the reply's usage has 'cost': float, not"),
+    "usage text": (Reply("low", usage={"cost": "3"}), "the reply's usage has 'cost': str, not"),  # type: ignore[dict-item]
+    "usage numpy": (Reply("low", usage={"cost": np.float32(1)}), "the reply's usage has 'cost': float32"),  # type: ignore[dict-item]
+    "usage huge": (Reply("low", usage={"cost": 10**400}), "the reply's usage has 'cost': int, not"),
+    "usage negative": (Reply("low", usage={"cost": -1}), "the reply's usage has 'cost': int, not"),
+    "usage number": (Reply("low", usage={1: 1}), "the reply's usage has 1: int, not"),  # type: ignore[dict-item]
+    "exception": (UnspeakableError(), "UnspeakableError: its message cannot be had: RuntimeError"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_reply_of_the_wrong_form_is_an_error_of_its_sample(case: str, make_task: MakeTask, tmp_path: Path) -> None:
+    returned, reason = WRONG[case]
+
+    def model(request: otoscope.Request) -> Any:
+        if "tone 1" not in request.instruction:
+            return "low"
+        if isinstance(returned, Exception):
+            raise returned
+        return returned
+
+    [missing] = run(make_task(3), model, tmp_path / "run").missing
+    assert missing.sample == "r1"
+    assert missing.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [(["low"], "the model gave str where a Reply is due"), (None, "the model gave NoneType where a list of Reply is")],
+)
+def test_an_object_that_gives_no_replies_is_told_so(
+    replies: Any, reason: str, make_task: MakeTask, tmp_path: Path
+) -> None:
+    class Object(FunctionModel):
+        def answer(self, requests: Sequence[otoscope.Request]) -> Any:
+            return replies and replies * len(requests)
+
+    result = otoscope.run(str(make_task(2)), model=Object(answering("")), folder=tmp_path / "run")
+    assert [row.reason.startswith(reason) for row in result.missing] == [True, True]
+
+
+def test_settings_that_cannot_be_stored_are_refused(tmp_path: Path) -> None:
+    model = FunctionModel(answering("low"))
+    for value in (float("nan"), {1, 2}, "\ud83d"):
+        model.settings = {"temperature": value}
+        with pytest.raises(ModelLoadingError, match="its settings cannot be stored as JSON"):
+            otoscope.run("starter", model=model, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_are_for_a_model_that_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="model_options are for a model that is named"):
+        otoscope.run("starter", model=answering(""), model_options={"threads": "2"}, folder=tmp_path / "run")
 
 
 def test_a_model_that_loses_replies_fails_its_batch(make_task: MakeTask, tmp_path: Path) -> None:

@@ -82,6 +82,30 @@ def test_spoken_answers_are_merged_with_their_records(make_task: MakeTask, tmp_p
     assert all((tmp_path / "merged" / file).read_bytes() == clip for file in spoken)
 
 
+def test_shards_written_down_by_different_recognisers_are_refused(make_task: MakeTask, tmp_path: Path) -> None:
+    clip, task = next(AUDIO.glob("*-digits-*.flac")).read_bytes(), str(make_task(4))
+
+    def speak(_request: Request) -> Reply:
+        return Reply(audio=clip)
+
+    def part(number: int, asr: str, model: Any = speak) -> Path:
+        folder = tmp_path / f"{number}-{asr}"
+        otoscope.run(task, model=model, folder=folder, shard=f"{number}/2", asr=asr)
+        return folder
+
+    one, two = part(1, "whisper-tiny.en"), part(2, "whisper-base")
+    with pytest.raises(RunError, match=r"differ in who wrote .* down: whisper-tiny.en \w+ and whisper-base"):
+        otoscope.merge_runs([one, two], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+    otoscope.run(task, model=speak, folder=two, shard="2/2", asr="whisper-tiny.en")
+    assert otoscope.merge_runs([one, two], tmp_path / "merged").to_json()["written_down_by"].keys() == {
+        row["asr"] for row in rows(one, "predictions.jsonl")
+    }
+    for number, asr in ((1, "whisper-tiny.en"), (2, "whisper-base")):  # nobody spoke, so nobody wrote it down
+        otoscope.run(task, model="null", folder=tmp_path / f"null-{number}", shard=f"{number}/2", asr=asr)
+    otoscope.merge_runs([tmp_path / "null-1", tmp_path / "null-2"], tmp_path / "null")
+
+
 def test_a_limit_is_dealt_out_too(make_task: MakeTask, tmp_path: Path) -> None:
     task = [str(make_task(20))]
     otoscope.run(task, model=Counting(), folder=tmp_path / "whole", limit=7, seed=3)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import get_args
 
 from otoscope.audio import LimitPolicy
-from otoscope.errors import UnknownNameError, UsageError
+from otoscope.errors import ModelLoadingError, UnknownNameError, UsageError
 from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
 from otoscope.models import DEFAULT_MODEL, Model, Reply, Request, load_model
 from otoscope.models.function import FunctionModel
 from otoscope.probing import DEFAULT_LIMIT, DEFAULT_TASKS, Probe, probe_model
-from otoscope.records import digest
+from otoscope.records import digest, dump_json
 from otoscope.runner.engine import Engine, EngineName, LocalEngine
 from otoscope.runner.gating import Gate
 from otoscope.runner.local import Event, Plan, RunResult, Watch, execute, rejudge, rescore
@@ -205,7 +205,17 @@ def _chosen(names: Sequence[str]) -> list[Task]:
 def _model(model: str | Model | Callable[[Request], str | Reply], options: Mapping[str, str] | None) -> Model:
     if isinstance(model, str):
         return load_model(model, options)
-    return model if isinstance(model, Model) else FunctionModel(model)
+    if options:
+        raise UsageError(f"model_options are for a model that is named; an object gets {', '.join(options)} otherwise")
+    loaded = model if isinstance(model, Model) else FunctionModel(model)
+    try:
+        dump_json(dict(loaded.settings)).encode()
+    except (TypeError, ValueError) as error:
+        raise ModelLoadingError(
+            f"{loaded.id}: its settings cannot be stored as JSON: {error}; they are to hold text, finite numbers, "
+            "lists and dictionaries"
+        ) from error
+    return loaded
 
 
 def _engine(

@@ -65,7 +65,7 @@ class Reading(NamedTuple):
         taken: what metrics take: the answer of a sequence, the verdict of a classification, the value of a regression.
         statistics: a row of each metric; none unless the outcome is ``ok``.
         reason: why there is no answer, verdict or value, or why there is this one.
-        judge: who judged, or an empty string.
+        judge: who judged, or an empty string, also where the judge could not be asked.
         seconds: what the answer took.
         changes: what was done to the clips before the model got them.
         usage: what the answer took, and what its judgement, each with the key of its record.
@@ -141,7 +141,7 @@ class Reader:
             outcome=judgement.status,
             taken=(judgement.verdict if kind == "classification" else judgement.value) or "",
             reason=judgement.explanation,
-            judge=judgement.judge,
+            judge=judgement.judge if judgement.status != "error" else "",
             usage=(*reading.usage, (judgement.key, _named_judge(judgement.usage))),
         )
 
@@ -184,15 +184,35 @@ def _named_judge(usage: Mapping[str, float]) -> dict[str, float]:
     return {f"judge_{name}": amount for name, amount in usage.items()}
 
 
+class Tally:
+    """What answers and judgements took together, each of them once.
+
+    Attributes:
+        total: amounts by name, such as ``prompt_tokens``.
+    """
+
+    def __init__(self) -> None:
+        self.total: dict[str, float] = {}
+        self._counted = KeyIndex()
+
+    def add(self, key: str, usage: Mapping[str, float]) -> None:
+        """Add what the record ``key`` took, unless it was added before."""
+        if usage and self._counted.get(key) is None:
+            self._counted[key] = 0
+            add_usage(self.total, usage)
+
+
 class TaskScorer:
     """Takes the samples of one task one by one and scores them.
 
     Args:
         reader: looks the samples up.
+        run: is told what the whole run took, where several tasks may share an answer.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, run: Tally) -> None:
         self._reader = reader
+        self._tallies = (Tally(), run)
         self._task = reader.task
         self._statistics = [array("d") for _ in reader.metrics]
         self._widths = [1] * len(reader.metrics)
@@ -203,7 +223,6 @@ class TaskScorer:
         self._options: Counter[int] = Counter()
         self._seconds = 0.0
         self._result = TaskScores()
-        self._counted = KeyIndex()
 
     def run(self, rows: Iterable[Mapping[str, Any]], expected: int) -> TaskScores:
         """Return the scores over the task's rows of ``samples.jsonl``; those that lack to ``expected`` are missing."""
@@ -216,6 +235,7 @@ class TaskScorer:
             self._result.missing.append(Missing(self._task.id, "", "missing", reason))
         self._result.scores = [self._score(index) for index in range(len(self._reader.metrics))]
         self._result.spread = self._spread()
+        self._result.usage = self._tallies[0].total
         return self._result
 
     def _add(self, reading: Reading) -> None:
@@ -227,9 +247,8 @@ class TaskScorer:
         self._seconds += reading.seconds
         self._result.altered.update(set(map(alteration, reading.changes)))
         for key, usage in reading.usage:
-            if usage and self._counted.get(key) is None:
-                self._counted[key] = 0
-                add_usage(self._result.usage, usage)
+            for tally in self._tallies:
+                tally.add(key, usage)
         if reading.asr:
             self._result.written_down_by[reading.asr] += 1
         if reading.judge:

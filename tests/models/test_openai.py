@@ -209,6 +209,30 @@ def test_an_answer_that_two_samples_share_is_paid_for_once(make_task: MakeTask, 
     assert result.usage == {"prompt_tokens": 6, "completion_tokens": 4}
 
 
+def test_an_answer_that_two_tasks_share_is_paid_for_once_in_total(make_task: MakeTask, tmp_path: Path) -> None:
+    tasks = [str(make_task(3, name=name)) for name in ("one", "two")]
+    with Loopback(answer="high") as server:
+        result = otoscope.run(tasks, model=connect(server), folder=tmp_path / "run")
+        assert len(server.calls) == 3
+    assert {name: task.usage["prompt_tokens"] for name, task in result.tasks.items()} == {"one": 9, "two": 9}
+    assert result.usage == {"prompt_tokens": 9, "completion_tokens": 6}
+    assert otoscope.score_run(tmp_path / "run").usage == result.usage
+
+
+def test_a_judge_that_fails_has_judged_nothing(make_task: MakeTask, tmp_path: Path) -> None:
+    with Loopback() as server:
+        options = {"base_url": server.url, "retries": "0"}
+    result = otoscope.run(
+        str(make_task(2)),
+        model=lambda _request: "rather low than high",
+        judge="llm:openai/any",
+        judge_options=options,  # of a server that is gone
+        folder=tmp_path / "run",
+    )
+    assert [row.outcome for row in result.missing] == ["error", "error"]
+    assert result.to_json()["judged_by"] == {}
+
+
 def test_nothing_is_said_of_usage_where_the_model_says_nothing(make_task: MakeTask, tmp_path: Path) -> None:
     result = run_cli(str(make_task(2)), "--model", "null", "-o", str(tmp_path))
     assert "Usage" not in result.stdout

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from otoscope.datasets import count_samples, hub, read_samples
 from otoscope.errors import RunError, TaskError
 from otoscope.judges.judge import Judge
 from otoscope.models.protocol import Model
-from otoscope.records import Sample, Score, add_usage, dump_json
+from otoscope.records import Sample, Score, dump_json
 from otoscope.runner.engine import Engine
 from otoscope.runner.folder import (
     SCHEMA,
@@ -34,7 +34,7 @@ from otoscope.runner.log import RunLock
 from otoscope.runner.predict import Keys, Predictor
 from otoscope.runner.shard import Shard
 from otoscope.runner.spoken import DEFAULT_ASR, Scribe, Spoken
-from otoscope.score import Missing, Reader, TaskScorer, TaskScores, summarise
+from otoscope.score import Missing, Reader, Tally, TaskScorer, TaskScores, summarise
 from otoscope.task import Part, Task
 
 
@@ -114,6 +114,7 @@ class RunResult:
         judge: the id of the judge, or an empty string.
         tasks: the scores by task id.
         made: how many decisions, predictions and judgements this call added; 0 if the run was finished before.
+        took: what all answers and judgements together took, each once; empty where no model said.
     """
 
     folder: Path
@@ -121,6 +122,7 @@ class RunResult:
     judge: str
     tasks: Mapping[str, TaskScores]
     made: int = 0
+    took: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def scores(self) -> list[Score]:
@@ -134,11 +136,8 @@ class RunResult:
 
     @property
     def usage(self) -> dict[str, float]:
-        """What all answers together took, the cost last; empty where no model said."""
-        total: dict[str, float] = {}
-        for task in self.tasks.values():
-            add_usage(total, task.usage)
-        return dict(sorted(total.items(), key=lambda took: (took[0] == "cost", took[0])))
+        """What all answers together took, the cost last."""
+        return dict(sorted(self.took.items(), key=lambda took: (took[0] == "cost", took[0])))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``scores.json``."""
@@ -170,6 +169,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         RunLockedError: another process writes to the folder.
     """
     results: dict[str, TaskScores] = {}
+    tally = Tally()
     with RunLock(plan.folder):
         folder = RunFolder(plan.folder, fresh=True)
         known = {part.path: part for opened in read_tasks(plan.folder) for part in opened.task.hub_parts}
@@ -198,10 +198,11 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
                 except TaskError as error:
                     tasks[number] = replace(tasks[number], samples=None, unavailable=str(error))
                     folder.write_tasks(tasks)
-                results[task.id] = _score(tasks[number], plan.judge, folder, watch)
+                results[task.id] = _score(tasks[number], plan.judge, folder, tally, watch)
             folder.publish()
             made = _records(folder) - before
-            return _finish(RunResult(plan.folder, plan.model.id, plan.judge.id if plan.judge else "", results, made))
+            judge = plan.judge.id if plan.judge else ""
+            return _finish(RunResult(plan.folder, plan.model.id, judge, results, made, tally.total))
         finally:
             folder.close()
 
@@ -239,16 +240,16 @@ def rescore(path: Path, watch: Watch) -> RunResult:
     """
     with RunLock(existing_run(path)):
         header = read_header(path)
-        judge = stored_judge(header["judge"])
+        judge, tally = stored_judge(header["judge"]), Tally()
         folder = RunFolder(path)
         tasks = read_tasks(path)
         if not tasks:
             raise RunError(f"{path}: tasks.json is not there; run the same command again")
         try:
-            results = {opened.task.id: _score(opened, judge, folder, watch) for opened in tasks}
+            results = {opened.task.id: _score(opened, judge, folder, tally, watch) for opened in tasks}
         finally:
             folder.close()
-        return _finish(RunResult(path, header["model"]["id"], judge.id if judge else "", results))
+        return _finish(RunResult(path, header["model"]["id"], judge.id if judge else "", results, 0, tally.total))
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
@@ -308,14 +309,14 @@ def _judge(opened: OpenedTask, judge: Judge | None, folder: RunFolder, watch: Wa
     judge_task(task, rows, judge, folder.predictions, folder.judgements, lambda status: watch(Counted(status)))
 
 
-def _score(opened: OpenedTask, judge: Judge | None, folder: RunFolder, watch: Watch) -> TaskScores:
+def _score(opened: OpenedTask, judge: Judge | None, folder: RunFolder, tally: Tally, watch: Watch) -> TaskScores:
     task = opened.task
     if opened.samples is None:
         reason = opened.unavailable or "the run has not come to it; run the same command again"
         result = TaskScores(missing=[Missing(task.id, "", "error" if opened.unavailable else "missing", reason)])
     else:
         reader = Reader(task, judge, folder.predictions, folder.judgements)
-        result = TaskScorer(reader).run(folder.rows(task.id), opened.samples)
+        result = TaskScorer(reader, tally).run(folder.rows(task.id), opened.samples)
     watch(Scored(task.id, result))
     return result
 

@@ -44,6 +44,7 @@ def merge(paths: Sequence[Path], target: Path, watch: Callable[[Event], None]) -
     _check_together(runs)
     if (target / "header.jsonl").exists():
         raise RunError(f"{target}: is a run already; name another folder, or delete it")
+    _check_written_down(runs)
     with RunLock(target):
         folder = RunFolder(target, fresh=True)
         parts = [RunFolder(run.path) for run in runs]
@@ -113,6 +114,31 @@ def _check_complete(runs: Sequence[_Run]) -> None:
                 f"task {task}: the shards have {counts} samples, which are no shares of one task; its rows have "
                 "changed between them, run them again"
             )
+
+
+def _check_written_down(runs: Sequence[_Run]) -> None:
+    """Refuse shards whose spoken answers were written down by different speech recognitions."""
+    first: tuple[str, Path] | None = None
+    for run in runs:
+        folder = RunFolder(run.path)
+        try:
+            names = {asr for opened in run.tasks for asr in _written_down_by(folder, opened)}
+        finally:
+            folder.close()
+        for name in sorted(names):
+            if first is not None and name != first[0]:
+                raise RunError(
+                    f"{first[1]} and {run.path} differ in who wrote spoken answers down: {first[0]} and {name}; run "
+                    "one of them again with the --asr of the other, which asks the model nothing"
+                )
+            first = name, run.path
+
+
+def _written_down_by(folder: RunFolder, opened: OpenedTask) -> Iterator[str]:
+    for row in folder.rows(opened.task.id):
+        asr = (folder.predictions.get(row["prediction"]) or {}).get("asr")
+        if asr:
+            yield asr
 
 
 def _merge_task(parts: Sequence[OpenedTask]) -> OpenedTask:
