@@ -194,7 +194,8 @@ def test_a_swapped_clip_has_another_target(make_task: MakeTask) -> None:
 
 def test_exit_statuses_and_json() -> None:
     deaf = probe_cli("null", "--json")
-    assert deaf.returncode == 1
+    assert deaf.returncode == 4
+    assert probe_cli("replay/nowhere").returncode == 1
     content = json.loads(deaf.stdout)
     assert (content["hearing"], content["alpha"], content["tasks"][0]["samples"]) == ("deaf", ALPHA, 8)
     assert probe_cli("null", "--limit", "2").returncode == 3

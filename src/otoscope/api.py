@@ -13,6 +13,7 @@ from otoscope.errors import ModelLoadingError, UnknownNameError, UsageError
 from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
 from otoscope.models import DEFAULT_MODEL, Model, Reply, Request, load_model
 from otoscope.models.function import FunctionModel
+from otoscope.models.whisper import check_whisper
 from otoscope.probing import DEFAULT_LIMIT, DEFAULT_TASKS, Probe, probe_model
 from otoscope.records import digest, dump_json
 from otoscope.runner.engine import Engine, EngineName, LocalEngine
@@ -90,6 +91,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
     """
     names = _names(tasks)
     _check(names, limit, policy, batch)
+    check_whisper(asr)
     chosen = _chosen(names)
     loaded = _model(model, model_options)
     deciding = _gate(gate)
@@ -157,6 +159,7 @@ def probe(
     """
     names = _names(tasks)
     _check(names, limit, "cut", None)
+    check_whisper(asr)
     return probe_model(_model(model, model_options), _chosen(names), watch, limit=limit, seed=seed, asr=asr)
 
 
@@ -263,7 +266,13 @@ def _folder_name(names: Sequence[str], model: str, gate: Gate | None, shard: Sha
     parts = ["+".join(map(_place, names)), model]
     parts += [f"{gate.id}-{gate.signature[:8]}"] if gate else []
     parts += [f"shard-{shard.number}-of-{shard.of}"] if shard else []
-    return "--".join(re.sub(r"[^\w.+-]+", "-", part)[:LONGEST_PART].strip("-") for part in parts)
+    return "--".join(map(_file_name, parts))
+
+
+def _file_name(part: str) -> str:
+    """Return a part as a file name; where that is not the part itself, a digest tells it from others like it."""
+    name = re.sub(r"[^\w.+-]+", "-", part)[:LONGEST_PART].strip("-")
+    return name if name == part else f"{name}-{digest(part)[:6]}"
 
 
 def _place(name: str) -> str:

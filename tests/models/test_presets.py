@@ -3,6 +3,7 @@
 import csv
 import importlib
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -54,6 +55,19 @@ def test_a_worker_is_started_by_the_python_of_its_environment() -> None:
     assert spec == f"cmd//opt/s/bin/python {HOME}/salmonn.py 13b --repository 'my SALMONN'"
     assert left == {"timeout": "9"}
     assert expand_preset("gama", {}) == (f"cmd/python {HOME}/gama.py", {})
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].spec.startswith("cmd/")])
+def test_the_command_line_of_a_worker_has_all_that_its_script_asks_for(name: str) -> None:
+    words = shlex.split(describe(name)["start"])
+    assert words[:5] == ["otoscope", "run", "starter", "--model", name]
+    options = dict(word.split("=", 1) for word in words[6::2])
+    spec, left = expand_preset(name, {**options, "python": sys.executable})
+    program, script, *arguments = shlex.split(spec.removeprefix("cmd/"))
+    assert not left
+    usage = subprocess.run([program, script, *arguments, "--help"], check=True, capture_output=True, text=True).stdout
+    required = re.findall(r"--\w+", re.sub(r"\[[^]]*\]", "", usage.partition("\n\n")[0]))
+    assert sorted(required) == sorted(word for word in arguments if word.startswith("--"))
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].spec.startswith("cmd/")])

@@ -16,6 +16,7 @@ from loopback import Loopback
 
 import otoscope
 from otoscope.audio import read_audio, to_wav
+from otoscope.errors import ModelLoadingError, UnknownNameError
 from otoscope.models.function import FunctionModel
 from otoscope.models.openai import OpenAIModel
 from otoscope.task import PACKAGE
@@ -96,10 +97,23 @@ def test_a_spoken_run_is_replayed_with_its_audio(tmp_path: Path) -> None:
 
 
 def test_a_text_beside_the_audio_is_the_answer(tmp_path: Path) -> None:
-    result = run(Parrot("It is 13."), tmp_path, limit=2, asr="no such weights")
+    result = run(Parrot("It is 13."), tmp_path, limit=2, asr=SMALL)
     assert {row["answer"] for row in read_lines(tmp_path / "predictions.jsonl")} == {"It is 13."}
     assert len(list((tmp_path / "answers").iterdir())) == 2
     assert result.to_json()["written_down_by"] == {}
+
+
+@pytest.mark.parametrize("asr", ["no such weights", "yamnet", "smollm2-135m"])
+def test_a_wrong_recogniser_is_told_before_anything_is_asked(asr: str, tmp_path: Path) -> None:
+    for model in (parrot := Parrot(), "null"):
+        with pytest.raises(UnknownNameError, match=r"did you mean [^y]*whisper-base"):
+            run(model, tmp_path / "run", asr=asr)
+        with pytest.raises(UnknownNameError, match="unknown weights of this kind"):
+            otoscope.probe(model, asr=asr)
+    assert parrot.asked == 0
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ModelLoadingError, match=r"model.bin, config.json, tokenizer.json is not in the folder"):
+        run("null", tmp_path / "run", asr=str(tmp_path))
 
 
 def test_audio_that_cannot_be_decoded_is_an_error(make_task: MakeTask, tmp_path: Path) -> None:

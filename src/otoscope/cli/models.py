@@ -151,14 +151,12 @@ def _details() -> dict[str, Details]:
 
 
 def _cascade_names() -> tuple[str, str]:
-    """Return what either half of a cascade's name may be; the named weights are told apart by their files."""
+    """Return what either half of a cascade's name may be."""
+    from otoscope.models.local import named_with
     from otoscope.models.whisper import FILES
-    from otoscope.weights import WEIGHTS
 
-    files = {name: {file.name for file in weights.files} for name, weights in WEIGHTS.items()}
-    speech = [name for name, found in files.items() if found.issuperset(FILES)]
-    language = [name for name, found in files.items() if any(file.endswith(".gguf") for file in found)]
+    speech, language = ", ".join(named_with(FILES)), ", ".join(named_with((), ".gguf"))
     return (
-        f"ASR: {', '.join(speech)}, a folder, a repository on the hub, hf/REPO, or openai/NAME",
-        f"LLM: {', '.join(language)}, a .gguf file, ORG/REPO/FILE.gguf on the hub, hf/REPO, or openai/NAME",
+        f"ASR: {speech}, a folder, a repository on the hub, hf/REPO, or openai/NAME",
+        f"LLM: {language}, a .gguf file, ORG/REPO/FILE.gguf on the hub, hf/REPO, or openai/NAME",
     )

@@ -12,13 +12,14 @@ from otoscope.cli.options import asr_option, json_option, key_values, read_limit
 if TYPE_CHECKING:
     from otoscope.probing import Probe, TaskProbe
 
-FAILED, CANNOT_TELL = 1, 3
+CANNOT_TELL, FAILED = 3, 4
 SHOWN = 5
 WIDEST = 60
 
 EPILOG = """\b
 TASK is as for `otoscope run`; without one, five tasks of the starter suite are asked about.
-Exit status: 0 it hears and repeats itself, 1 it is deaf or does not repeat itself, 2 wrong usage, 3 cannot tell.
+Exit status: 0 it hears and repeats itself, 1 it could not be loaded or a task not be read, 2 wrong usage, 3 cannot
+tell, 4 it is deaf or does not repeat itself.
 """
 
 

@@ -41,17 +41,39 @@ def find_folder(spec: str, files: Sequence[str]) -> tuple[Path, str]:
         ModelLoadingError: a file is not there.
         UnknownNameError: the name stands for nothing.
     """
-    if spec in WEIGHTS:
+    check_folder(spec, files)
+    if spec in named_with(files):
         return _fetch_named(spec)
-    folder = Path(spec)
-    if not folder.is_dir():
-        if spec.count("/") != 1:
-            raise UnknownNameError("weights, folder or hub repository", spec, WEIGHTS)
-        folder = _from_hub(spec, files)
+    folder = Path(spec) if Path(spec).is_dir() else _from_hub(spec, files)
+    _check_files(folder, files)
+    return folder, digest_files(tuple(folder / name for name in files))
+
+
+def check_folder(spec: str, files: Sequence[str]) -> None:
+    """Raise what ``find_folder`` would, as far as that can be told without a network.
+
+    Raises:
+        ModelLoadingError: a file is not in the folder.
+        UnknownNameError: the name stands for nothing, or for weights of another kind.
+    """
+    if spec in named_with(files):
+        return
+    if Path(spec).is_dir():
+        _check_files(Path(spec), files)
+    elif spec.count("/") != 1:
+        raise UnknownNameError("weights of this kind, folder or hub repository", spec, named_with(files))
+
+
+def named_with(files: Sequence[str], suffix: str = "") -> list[str]:
+    """Return the named weights that hold all ``files``, and one whose name ends with ``suffix``."""
+    found = {name: [file.name for file in weights.files] for name, weights in WEIGHTS.items()}
+    return [name for name, held in found.items() if {*files} <= {*held} and any(file.endswith(suffix) for file in held)]
+
+
+def _check_files(folder: Path, files: Sequence[str]) -> None:
     absent = [name for name in files if not (folder / name).is_file()]
     if absent:
         raise ModelLoadingError(f"{folder}: {', '.join(absent)} is not in the folder")
-    return folder, digest_files(tuple(folder / name for name in files))
 
 
 def find_file(spec: str, suffix: str) -> tuple[Path, str]:
@@ -64,13 +86,14 @@ def find_file(spec: str, suffix: str) -> tuple[Path, str]:
     Raises:
         UnknownNameError: the name stands for nothing.
     """
-    if spec in WEIGHTS:
+    named = named_with((), suffix)
+    if spec in named:
         folder, identity = _fetch_named(spec)
         return next(folder.glob(f"*{suffix}")), identity
     file = Path(spec)
     if not file.is_file():
         if spec.count("/") < 2 or not spec.endswith(suffix):  # noqa: PLR2004 - ORG/REPO/FILE
-            raise UnknownNameError(f"weights, {suffix} file or ORG/REPO/FILE on the hub", spec, WEIGHTS)
+            raise UnknownNameError(f"weights of this kind, {suffix} file or ORG/REPO/FILE on the hub", spec, named)
         organisation, repository, name = spec.split("/", 2)
         file = _from_hub(f"{organisation}/{repository}", [name]) / name
     return file, digest_files((file,))

@@ -33,6 +33,7 @@ class Preset:
         generation: how an answer is decoded.
         tried: how far it was run.
         options: options that it sets; those of the user come after.
+        arguments: what a worker has to be told, with the paths as its script names them.
         papers: where it was measured, with the name that the paper gives it.
         note: what else one must know.
     """
@@ -45,6 +46,7 @@ class Preset:
     generation: str = GREEDY
     tried: Tried = "tiny random weights"
     options: Mapping[str, str] = field(default_factory=dict)
+    arguments: str = ""
     papers: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
 
@@ -96,6 +98,8 @@ PRESETS: dict[str, Preset] = {
         audio="one clip up to 30 s",
         generation="greedy, 200 new tokens; the authors search with 4 beams",
         tried="a stub of the package it imports",
+        arguments="--repository SALMONN --llama vicuna-7b-v1.5 --whisper whisper-large-v2 "
+        "--beats beats.pt --checkpoint salmonn_7b_v0.pth",
         papers={DYNAMIC_SUPERB: "SALMONN-7B"},
     ),
     "salmonn-13b": Preset(
@@ -106,6 +110,8 @@ PRESETS: dict[str, Preset] = {
         audio="one clip up to 30 s",
         generation="greedy, 200 new tokens; the authors search with 4 beams",
         tried="a stub of the package it imports",
+        arguments="--repository SALMONN --llama vicuna-13b-v1.1 --whisper whisper-large-v2 "
+        "--beats beats.pt --checkpoint salmonn_v1.pth",
         papers={DYNAMIC_SUPERB: "SALMONN-13B"},
     ),
     "ltu-as": Preset(
@@ -116,6 +122,7 @@ PRESETS: dict[str, Preset] = {
         audio="one clip; the model hears the first 10 s, and reads a transcript",
         generation="greedy; the demo samples at temperature 0.1",
         tried="a stub of the package it imports",
+        arguments="--repository ltu",
         papers={DYNAMIC_SUPERB: "LTU-AS"},
     ),
     "wavllm": Preset(
@@ -126,6 +133,7 @@ PRESETS: dict[str, Preset] = {
         audio="one clip; the program leaves out what is longer than 100 s and splits the rest at 30 s",
         generation="greedy; the authors sample at temperature 0.5",
         tried="a stub of the package it imports",
+        arguments="--fairseq SpeechT5/WavLLM/fairseq --checkpoint final.pt",
         papers={DYNAMIC_SUPERB: "WavLLM"},
     ),
     "mu-llama": Preset(
@@ -136,6 +144,7 @@ PRESETS: dict[str, Preset] = {
         audio="one clip; the encoder hears the first 60 s",
         generation="greedy, 512 new tokens; the authors sample at temperature 0.6",
         tried="a stub of the package it imports",
+        arguments="--repository MU-LLaMA --checkpoint checkpoint.pth --llama LLaMA-2",
         papers={DYNAMIC_SUPERB: "MU-LLaMA"},
     ),
     "gama": Preset(
@@ -146,6 +155,7 @@ PRESETS: dict[str, Preset] = {
         audio="one clip up to 10.24 s",
         generation="greedy; the authors sample at temperature 0.1",
         tried="a stub of the package it imports",
+        arguments="--repository GAMA --llama Llama-2-7b-chat-hf-qformer --checkpoint stage5/pytorch_model.bin",
         papers={DYNAMIC_SUPERB: "GAMA"},
     ),
     "minicpm-o": Preset(
@@ -249,11 +259,22 @@ def expand_preset(name: str, options: Mapping[str, str]) -> tuple[str, dict[str,
     return spec, given
 
 
+def _start(name: str, preset: Preset) -> str:
+    """Return the command line that starts a worker, whose paths are the user's to fill in; nothing of another model."""
+    if f" {WORKER}" not in preset.spec:
+        return ""
+    options = ["python=ENVIRONMENT/bin/python", *([f"arguments={preset.arguments}"] if preset.arguments else [])]
+    return shlex.join(
+        ["otoscope", "run", "starter", "--model", name, *(word for one in options for word in ("-M", one))]
+    )
+
+
 def describe(name: str) -> dict[str, str]:
     """Return what is known of a preset, as words by fact."""
     preset = PRESETS[name]
     facts = {
         "spec": preset.spec,
+        "start": _start(name, preset),
         "options": ", ".join(f"{key}={value}" for key, value in preset.options.items()) or "none",
         "weights": preset.weights,
         "license": preset.license,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from otoscope.audio import Audio
 from otoscope.errors import ModelLoadingError
-from otoscope.models.local import find_folder, local_threads, wait_without_spinning
+from otoscope.models.local import check_folder, find_folder, local_threads, wait_without_spinning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,6 +153,16 @@ def _mel_filters(bands: int) -> "NDArray[np.float32]":
     rising, falling = -distance[:-2] / width[:-1], distance[2:] / width[1:]
     triangles = np.maximum(0, np.minimum(rising, falling))
     return (triangles * (2 / (points[2:] - points[:-2]))[:, None]).astype(np.float32)
+
+
+def check_whisper(spec: str) -> None:
+    """Raise what ``load_whisper`` would of a wrong name, without loading or fetching anything.
+
+    Raises:
+        ModelLoadingError: it is a folder that lacks a file.
+        UnknownNameError: the name stands for nothing.
+    """
+    check_folder(spec, FILES)
 
 
 @functools.cache
