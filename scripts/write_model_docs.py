@@ -83,7 +83,7 @@ def _section(name: str) -> str:
 
 
 def _cell(fact: str, text: str) -> str:
-    return f"`{text}`" if fact == "spec" else text
+    return f"`{text}`" if fact in {"spec", "start"} else text
 
 
 if __name__ == "__main__":

@@ -93,6 +93,16 @@ WRONG = {
     "verb": (("rnu", "starter"), "did you mean run"),
     "limit": (("run", "starter", "--model", "null", "--judge", "rules", "--limit", "x"), "--limit x"),
     "option": (("run", "starter", "--model", "null", "-M", "a"), "-M KEY=VALUE"),
+    "secret": (("run", "starter", "--model", "openai/a", "-M", "api_key:sk-secret"), "-M number 1 has no equals sign"),
+    "null": (("run", "starter", "--model", "null/foo"), "null/foo: the null model has no name"),
+    "asr": (
+        ("run", "starter", "--model", "null", "--asr", "silero-vad"),
+        "did you mean whisper-base, whisper-tiny",
+    ),
+    "ears": (("run", "starter", "--model", "cascade/silero-vad+smollm2-135m"), "did you mean whisper-base,"),
+    "reader": (("run", "starter", "--model", "cascade/whisper-tiny.en+yamnet"), "did you mean qwen2.5-coder-0.5b,"),
+    "part": (("run", "starter", "-M", "asr.beam=5"), "threads; asr.OPTION is for the speech recognition"),
+    "timeout": (("run", "starter", "--model", "cmd/true", "-M", "timeout=1e300"), "timeout=1e300 is not a number"),
     "weights": (("weights", "fetch", "whisper-bas"), "did you mean whisper-base"),
     "published": (("published",), "otoscope: give either --core"),
     "metric": (("metric",), "otoscope: give a metric and a file"),
@@ -107,6 +117,7 @@ def test_wrong_usage_exits_with_2_and_offers_the_nearest_name(name: str, tmp_pat
     assert result.returncode == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+    assert "sk-secret" not in result.stderr
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from conftest import MakeTask
 
 import otoscope
-from otoscope.errors import UsageError
+from otoscope.errors import ModelLoadingError, UsageError
 from otoscope.models.local import local_threads
 
 
@@ -21,7 +21,7 @@ def test_options_of_actors_are_not_for_the_local_engine() -> None:
 
 def test_without_ray_the_command_to_install_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(UsageError, match=r"pip install 'otoscope\[ray\]'"):
+    with pytest.raises(ModelLoadingError, match=r"pip install 'otoscope\[ray\]'"):
         otoscope.run("starter", model="null", engine="ray", folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -31,8 +31,11 @@ def test_numbers_that_make_no_sense_are_refused(make_task: MakeTask) -> None:
     task = str(make_task(1))
     with pytest.raises(UsageError, match="a run has one or more actors"):
         otoscope.run(task, model="null", engine="ray", actors=0)
-    with pytest.raises(UsageError, match="an actor has CPUs or GPUs"):
+    with pytest.raises(UsageError, match=r"^--actors 1 --gpus-per-actor 0 --cpus-per-actor 0: .* has CPUs or GPUs"):
         otoscope.run(task, model="null", engine="ray", cpus_per_actor=0)
+    for size in (float("nan"), float("inf"), -1.0):
+        with pytest.raises(UsageError, match=r"--gpus-per-actor (nan|inf|-1) "):
+            otoscope.run(task, model="null", engine="ray", gpus_per_actor=size)
 
 
 def test_a_model_that_cannot_be_sent_is_refused(make_task: MakeTask, tmp_path: Path) -> None:

@@ -251,6 +251,19 @@ def test_settings_that_cannot_be_stored_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_models_with_like_names_have_folders_of_their_own(
+    make_task: MakeTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, model = str(make_task(1)), FunctionModel(answering("low"))
+    monkeypatch.chdir(tmp_path)
+    folders = []
+    for name in ("a/b", "a-b", "a b", "x" * 80, "x" * 81, "x" * 82):
+        model.id = name
+        folders.append(otoscope.run(task, model=model).folder.name.partition("--")[2])
+    assert len(set(folders)) == 6
+    assert (folders[1], folders[3]) == ("a-b", "x" * 80), "a plain name stays as it is"
+
+
 def test_options_are_for_a_model_that_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="model_options are for a model that is named"):
         otoscope.run("starter", model=answering(""), model_options={"threads": "2"}, folder=tmp_path / "run")

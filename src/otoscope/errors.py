@@ -2,6 +2,7 @@
 
 OtoscopeError
 ├── UsageError                 a name or option the user gave is wrong (exit status 2)
+│   ├── UnknownOptionError     the model takes no such option
 │   └── UnknownNameError       the name is not known; the nearest ones are offered
 ├── TaskError                  a task, suite or rows file is wrong
 │   └── DataUnavailableError   the rows of one task cannot be had; the others go on
@@ -36,6 +37,10 @@ class OtoscopeError(Exception):
 
 class UsageError(OtoscopeError, ValueError):
     """A name, option or combination of options given by the user is wrong."""
+
+
+class UnknownOptionError(UsageError):
+    """A model, or a part of one, takes no option of this name."""
 
 
 class UnknownNameError(UsageError):

@@ -86,9 +86,11 @@ def _replay(name: str, options: Mapping[str, str]) -> Model:
     return ReplayModel(Path(name))
 
 
-def _null(_name: str, options: Mapping[str, str]) -> Model:
+def _null(name: str, options: Mapping[str, str]) -> Model:
     from otoscope.models.null import NullModel
 
+    if name:
+        raise UsageError(f"null/{name}: the null model has no name after a slash")
     _no_options("null", options)
     return NullModel()
 

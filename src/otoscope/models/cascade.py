@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otoscope.audio import Audio, Intake
-from otoscope.errors import ModelCallError, UsageError
+from otoscope.errors import ModelCallError, UnknownOptionError, UsageError
 from otoscope.models.asr import load_asr
 from otoscope.models.chat import load_chat
 from otoscope.models.protocol import Reply, Request
@@ -19,6 +19,12 @@ You answer questions about audio that you cannot hear. \
 You are given what speech recognition wrote down, and a question. \
 Give only the answer, with no explanation."""
 USER = "{transcripts}\nQuestion: {question}"
+
+
+OPTIONS_OF_PARTS = (
+    "asr.OPTION is for the speech recognition, any other for the language model, and threads for both; openai/NAME and "
+    "hf/REPO take the options of their kind, see otoscope models"
+)
 
 
 class Cascade:
@@ -43,8 +49,11 @@ class Cascade:
             raise UsageError(f"cascade/{name}: write cascade/ASR+LLM, such as cascade/{DEFAULT}")
         self.id = f"cascade/{asr}+{llm}"
         for_asr, for_llm = split_options(options)
-        self._asr = load_asr(asr, for_asr)
-        self._llm = load_chat(llm, for_llm)
+        try:
+            self._asr = load_asr(asr, for_asr)
+            self._llm = load_chat(llm, for_llm)
+        except UnknownOptionError as error:
+            raise UsageError(f"{self.id}: {error}; {OPTIONS_OF_PARTS}") from error
         self.concurrency = min(self._asr.concurrency, self._llm.concurrency)
         self._transcripts: dict[str, str] = {}
         self.settings: Mapping[str, Any] = join_settings(self._asr.settings, self._llm.settings)

@@ -264,9 +264,8 @@ def _start(name: str, preset: Preset) -> str:
     if f" {WORKER}" not in preset.spec:
         return ""
     options = ["python=ENVIRONMENT/bin/python", *([f"arguments={preset.arguments}"] if preset.arguments else [])]
-    return shlex.join(
-        ["otoscope", "run", "starter", "--model", name, *(word for one in options for word in ("-M", one))]
-    )
+    words = [word for option in options for word in ("-M", option)]
+    return shlex.join(["otoscope", "run", "starter", "--model", name, *words])
 
 
 def describe(name: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from otoscope.errors import ModelCallError, UsageError
+from otoscope.errors import ModelCallError, UnknownOptionError, UsageError
 from otoscope.text import clean_text
 
 __all__ = ["check_options", "clean_text", "read_count", "read_number", "read_object", "read_seconds"]
@@ -19,12 +19,12 @@ def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) 
     """Refuse options that ``model`` does not take.
 
     Raises:
-        UsageError: an option is not among ``known``.
+        UnknownOptionError: an option is not among ``known``.
     """
     unknown = [key for key in options if key not in known]
     if unknown:
         name = re.match(r"[\w.-]*", unknown[0])  # `api_key:...=` would have the key quoted
-        raise UsageError(f"{model}: no option {name[0] if name else ''!r}; there are {', '.join(known)}")
+        raise UnknownOptionError(f"{model}: no option {name[0] if name else ''!r}; there are {', '.join(known)}")
 
 
 def read_seconds(

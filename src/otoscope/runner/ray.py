@@ -5,6 +5,7 @@ The driver reads, decodes and logs; an actor gets requests and gives replies, so
 
 import contextlib
 import importlib.util
+import math
 import os
 import pickle
 import socket
@@ -117,16 +118,20 @@ class RayEngine:
         actors: what actors to have.
 
     Raises:
-        UsageError: Ray is not installed, or the numbers make no sense.
-        ModelLoadingError: the recipe cannot be sent to another process.
+        UsageError: the numbers make no sense.
+        ModelLoadingError: Ray is not installed, or the recipe cannot be sent to another process.
     """
 
     def __init__(self, model: Model, recipe: Recipe, actors: Actors) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise UsageError("--engine ray needs Ray: pip install 'otoscope[ray]'")
+            raise ModelLoadingError("--engine ray needs Ray: pip install 'otoscope[ray]'")
         fewest = 1 if actors.number is None else actors.number
-        if fewest < 1 or min(actors.gpus, actors.cpus) < 0 or not actors.gpus + actors.cpus:
-            raise UsageError(f"{actors}: a run has one or more actors, and an actor has CPUs or GPUs")
+        sizes = (actors.gpus, actors.cpus)
+        if fewest < 1 or not all(0 <= size < math.inf for size in sizes) or not any(sizes):
+            raise UsageError(
+                f"--actors {fewest} --gpus-per-actor {actors.gpus:g} --cpus-per-actor {actors.cpus:g}: a run has one "
+                "or more actors, and an actor has CPUs or GPUs"
+            )
         self._wanted = actors
         self._identity = identify(model)
         self._calls = model.concurrency
