@@ -325,3 +325,10 @@ def test_random_bytes_give_audio_or_a_named_error(data: bytes) -> None:
 def test_wav_bytes_read_back() -> None:
     audio = read_audio((NOISE, 16_000))
     assert read_audio(to_wav(audio)).samples == pytest.approx(audio.samples, abs=1e-4)
+
+
+@pytest.mark.parametrize("policy", ["cut", "chunk", "refuse"])
+def test_a_limit_without_a_sample_is_told(policy: Any) -> None:
+    clip = read_audio((np.ones(100), 16_000))
+    with pytest.raises(TooLongAudioError, match="the model takes 1e-09 s, not one sample at 16000 Hz"):
+        fit([clip], Intake(longest=1e-9), policy)

@@ -62,7 +62,7 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         tasks: suites, task ids, globs over ids, or paths of task or suite folders.
         model: a spec such as ``cascade`` or ``openai/NAME``, an object with the methods of ``Model``, or a plain
             function from a ``Request`` to the answer, as text or as a ``Reply``.
-        model_options: options of the model.
+        model_options: options of a model that is given as a spec.
         judge: ``rules``, ``llm:SPEC``, ``auto`` or ``auto:SPEC``.
         judge_options: options of the judge's language model.
         limit: most samples a task, or a fraction of them below 1.
@@ -75,7 +75,8 @@ def run(  # noqa: PLR0913 - keyword arguments, one an option of the command line
         gate: a spec such as ``gate.json``, or an object with the methods of ``Gate``. Where it turns a clip away the
             model is not called. An answer has the same key with and without a gate.
         allow_cut: whether cutting joined clips may remove some of them whole; without it that is an error.
-        asr: names the speech recognition that writes down spoken answers without text; no other run loads it.
+        asr: names the speech recognition that writes down spoken answers without text; no other run loads it, but its
+            name has to be right.
         engine: ``local`` asks the model in this process, ``ray`` in actors; what comes out is the same.
         address: of a Ray cluster; by default RAY_ADDRESS, else this machine alone.
         actors: how many actors; by default as many as there is room for.

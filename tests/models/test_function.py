@@ -1,7 +1,15 @@
 """When a plain function counts as changed: every edit is seen, and nothing else changes the key."""
 
+import abc
+import collections
+import datetime as dt
+import decimal
+import enum
 import functools
+import logging
+import operator
 import os
+import random
 import re
 import subprocess
 import sys
@@ -9,7 +17,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -81,6 +89,63 @@ def attribute(word: str) -> Function:
     return call
 
 
+class Abstract(abc.ABC):
+    """What a class of the library leaves in its subclasses."""
+
+    @functools.cached_property
+    def value(self) -> int:
+        return 1
+
+    @abc.abstractmethod
+    def other(self) -> int:
+        """Be there."""
+
+
+class Concrete(Abstract):
+    __slots__ = ("slot",)
+
+    def __init__(self) -> None:
+        self.slot = 1
+
+    def other(self) -> int:
+        return 2
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Pair(NamedTuple):
+    first: int = 1
+
+
+VALUES: tuple[Any, ...] = (
+    Concrete(),
+    Colour.RED,
+    Colour,
+    Pair(),
+    object(),
+    Path("a"),
+    dt.date(2026, 1, 1),
+    decimal.Decimal("1.5"),
+    collections.deque([1]),
+    collections.defaultdict(list, {"a": [1]}),
+    range(3),
+    operator.itemgetter("a"),
+    logging.getLogger("a"),
+    random.Random(1),
+    np.random.default_rng(1),
+    np.float64(1.5),
+    np.dtype("float32"),
+    np.add,
+    np,
+    len,
+    [].append,
+    list[int],
+    float("nan"),
+    "\ud83d",
+)
+
 LONG = np.zeros(10_000)
 OTHER = LONG.copy()
 OTHER[5_000] = 1
@@ -147,8 +212,8 @@ def test_what_holds_itself_has_a_key() -> None:
 SCRIPT = """
 import sys
 sys.path[:0] = sys.argv[1:]
-from test_function import LONG, PAIRS, answer, key, functools, saying
-print([key(function) for pair in PAIRS.values() for function in pair])
+from test_function import LONG, PAIRS, VALUES, answer, key, functools, saying
+print([key(function) for pair in PAIRS.values() for function in pair], [key(saying(value)) for value in VALUES])
 print(key(functools.partial(answer, word=saying("low"), words={"a", "b", "c"})), key(saying(LONG)))
 """
 
@@ -175,7 +240,7 @@ def test_what_cannot_be_compared_is_refused_unless_settings_stand_in_for_it() ->
         FunctionModel(locked)
     locked.__dict__["settings"] = {"checkpoint": "a"}
     first = FunctionModel(locked).settings
-    assert first["checkpoint"] == "a"
+    assert first["settings"] == {"checkpoint": "a"}
     locked.__dict__["settings"] = {"checkpoint": "b"}
     assert FunctionModel(locked).settings["code"] == first["code"]
     assert FunctionModel(locked).settings != first

@@ -37,7 +37,7 @@ class FunctionModel:
         self.id = f"python/{source.__module__}.{source.__qualname__}"
         named = getattr(function, "settings", None)
         self.settings: Mapping[str, Any] = (
-            {"code": code_fingerprint(function), **named}
+            {"code": code_fingerprint(function), "settings": dict(named)}
             if isinstance(named, Mapping)
             else {"code": fingerprint(function)}
         )

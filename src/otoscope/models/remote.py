@@ -23,7 +23,7 @@ def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) 
     """
     unknown = [key for key in options if key not in known]
     if unknown:
-        name = re.match(r"[\w.-]*", unknown[0])  # `api_key:...=` would have the key quoted
+        name = re.match(r"[a-z_.-]*", unknown[0])  # no more is quoted: it may be a key, as in `api_key:...=`
         raise UnknownOptionError(f"{model}: no option {name[0] if name else ''!r}; there are {', '.join(known)}")
 
 
