@@ -23,8 +23,10 @@ def check_options(model: str, options: Mapping[str, str], known: Sequence[str]) 
     """
     unknown = [key for key in options if key not in known]
     if unknown:
-        name = re.match(r"[a-z_.-]*", unknown[0])  # no more is quoted: it may be a key, as in `api_key:...=`
-        raise UnknownOptionError(f"{model}: no option {name[0] if name else ''!r}; there are {', '.join(known)}")
+        name = re.sub(r"[^a-z_.-].*", "", unknown[0], flags=re.DOTALL)  # no more of it: a key may follow `api_key:`
+        if name in known:
+            raise UnknownOptionError(f"{model}: after {name} comes no equals sign; write {name}=VALUE")
+        raise UnknownOptionError(f"{model}: no option {name!r}; there are {', '.join(known)}")
 
 
 def read_seconds(
