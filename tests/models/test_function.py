@@ -251,3 +251,9 @@ def test_an_edited_function_behind_a_decorator_is_asked_anew(make_task: MakeTask
     for word, made in (("low", 6), ("low", 0), ("high", 6)):
         model = wrapped(default(word))
         assert otoscope.run(task, model=model, judge="rules", folder=tmp_path / "run").made == made
+
+
+def test_a_tensor_is_refused() -> None:
+    torch = pytest.importorskip("torch", reason="needs torch")
+    with pytest.raises(UsageError, match="a Parameter, which is not compared by its content"):
+        FunctionModel(saying(torch.nn.Linear(2, 2)))

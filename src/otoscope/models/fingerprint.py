@@ -155,6 +155,8 @@ class _Reader:
 
     def _object(self, value: Any) -> Iterator[str]:
         """Yield what pickling would store, but for functions and classes, of which it stores the names alone."""
+        if hasattr(value, "data_ptr"):  # torch pickles the address of a tensor with it
+            raise TypeError(f"a {type(value).__qualname__}, which is not compared by its content")
         reduce = copyreg.dispatch_table.get(type(value))
         stored = reduce(value) if reduce else value.__reduce_ex__(_PICKLE)
         if isinstance(stored, str):  # a global, such as a built-in function or one with a cache
