@@ -1,5 +1,6 @@
 """Models behind the OpenAI chat API, over real HTTP: what is sent, what is survived, what is logged."""
 
+import base64
 import json
 import random
 import subprocess
@@ -342,7 +343,8 @@ def test_a_query_goes_to_the_server_and_only_its_digest_into_the_run(make_task: 
         queried = [connect(server, base_url=f"{server.url}?key={key}").settings for key in "ab"]
     files = [path.read_text() for path in (tmp_path / "run").iterdir() if path.is_file()]
     assert len(files) > 5
-    assert not [text for text in files if "secret" in text]
+    basic = base64.b64encode(b"me:secret-password").decode()
+    assert not [text for text in files if "secret" in text or basic in text]
     assert {settings["server"] for settings in queried} == {plain["server"]}
     assert len({str(settings) for settings in (plain, *queried)}) == 3
 

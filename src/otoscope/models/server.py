@@ -1,12 +1,13 @@
 """A server that speaks one of the OpenAI APIs: its address and key, and what may be told of them."""
 
+import base64
 import ipaddress
 import os
 import re
 import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
 from otoscope.models.remote import clean_text, read_count, read_seconds
@@ -140,8 +141,11 @@ def _read_address(model: str, text: str) -> _Address:
         host, port = "", None
     if not (host and host.isascii() and text.isprintable() and parts.scheme in ("http", "https") and port != 0):
         raise UsageError(f"{model}: base_url is no address of a server, such as http://127.0.0.1:8000/v1")
-    values = [value for _, value in parse_qsl(parts.query)]
-    hidden = [value for value in (parts.password or "", parts.query, *values) if len(value) >= TOLD_OF_SECRET]
+    values = [value for _, value in parse_qsl(parts.query) if len(value) >= TOLD_OF_SECRET]
+    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    in_header = base64.b64encode(login.encode()).decode()
+    logins = [in_header, login, parts.password or parts.username or login] if login != ":" else []
+    hidden = [*([parts.query] if parts.query else []), *values, *logins]
     return _Address(urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), parts.query, hidden)
 
 
