@@ -349,7 +349,7 @@ def average(channels: Channels) -> Audio:
     if not np.isfinite(frames).all():
         raise NonFiniteAudioError(f"{name}: the samples contain NaN or infinity")
     content = frames if sys.byteorder == "little" else frames.byteswap()
-    identity = digest(f"{rate} {frames.shape[1]}", np.ascontiguousarray(content).tobytes())
+    identity = digest(f"{rate} {frames.shape[1]}", np.ascontiguousarray(content).data.cast("B"))
     if frames.shape[1] == 1:
         return Audio(frames[:, 0], rate, identity)
     mono = frames.mean(axis=1, dtype=np.float32)

@@ -6,7 +6,7 @@ A missing thing is a word, never null, 0 or a dropped row. ``Outcome`` lists the
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
@@ -27,7 +27,7 @@ GateOutcome = Literal["answer", "abstain", "clarify"]
 JudgementStatus = Literal["ok", "na", "unparsed", "undecided", "error"]
 
 
-def digest(*parts: str | bytes) -> str:
+def digest(*parts: str | bytes | memoryview) -> str:
     """Return the SHA-256 of the parts as 32 hexadecimal digits; each part's length is hashed with it."""
     sha = hashlib.sha256()
     for part in parts:
@@ -139,7 +139,7 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of JSON values."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # asdict copies it all, every time
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Self:
