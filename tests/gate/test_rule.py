@@ -21,7 +21,7 @@ from otoscope.gate.rule import CONDITIONS, Condition, Gate, load_gate, part_name
 from otoscope.gate.signal import Scores
 from otoscope.records import Clip, Decision, digest, dump_json
 from otoscope.runner.replay import read_frozen
-from otoscope.weights import locate
+from otoscope.weights import fetch
 
 CLIP = Clip((0.1 * np.sin(np.arange(16_000) / 5).astype(np.float32), 16_000), "clip")
 SILENCE = Clip((np.zeros(16_000, np.float32), 16_000), "silence")
@@ -122,8 +122,7 @@ def test_a_threshold_is_of_the_way_in_which_it_was_counted(option: str, value: s
 
 
 def test_what_is_usual_may_be_said() -> None:
-    if pytest.importorskip("ctranslate2") and locate("whisper-base") is None:
-        pytest.skip("otoscope weights fetch whisper-base")
+    assert fetch("whisper-base").is_dir()
     plain = load_gate("whisper")
     assert plain.conditions[0].threshold == 0.7
     usual = {"window": "whole", "precision": "int8", "language": "detect", "backend": "ctranslate2"}
@@ -232,9 +231,7 @@ def test_every_value_of_a_frozen_gate_is_under_its_digest(read: Callable[..., ob
 
 
 def test_other_weights_are_refused_unless_forced_and_other_conventions_always(tmp_path: Path) -> None:
-    weights = pytest.importorskip("ctranslate2") and locate("whisper-tiny.en")
-    if weights is None:
-        pytest.skip("otoscope weights fetch whisper-tiny.en")
+    assert fetch("whisper-tiny.en").is_dir()
     gate = load_gate("whisper", options={"scorer": "whisper-tiny.en"}, threshold=0.6)
     content = json.loads(dump_json(gate.to_json()))
     content["signals"]["whisper"]["revision"] = "another"

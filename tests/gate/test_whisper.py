@@ -31,7 +31,7 @@ from otoscope.gate.whisper import (
 )
 from otoscope.models.whisper import log_mel
 from otoscope.records import Clip
-from otoscope.weights import locate
+from otoscope.weights import fetch
 
 RATE = 16_000
 PROBABILITY = st.floats(1e-5, 1.0)
@@ -172,9 +172,7 @@ def test_every_convention_stands_in_the_settings() -> None:
 
 @pytest.fixture(scope="module")
 def tiny() -> Ctranslate2Decoder:
-    pytest.importorskip("ctranslate2")
-    if locate("whisper-tiny.en") is None:
-        pytest.skip("otoscope weights fetch whisper-tiny.en")
+    assert fetch("whisper-tiny.en").is_dir()
     return Ctranslate2Decoder("whisper-tiny.en", "float32", threads=1)
 
 

@@ -24,7 +24,7 @@ from otoscope.runner.replay import replay
 from otoscope.sure.control import build_control
 from otoscope.sure.report import build, read_runs
 from otoscope.task import read_task
-from otoscope.weights import locate
+from otoscope.weights import fetch
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -219,9 +219,7 @@ def test_a_control_is_no_speech_that_an_external_check_kept(folder: Path, tmp_pa
 
 
 def test_an_external_check_of_the_recordings_that_ship(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    if locate("silero-vad") is None:
-        pytest.skip("otoscope weights fetch silero-vad")
+    assert fetch("silero-vad").is_dir()
     command = [sys.executable, str(ROOT / "examples" / "external_check.py"), str(tmp_path / "check")]
     subprocess.run(command, check=True)
     otoscope.run(str(tmp_path / "check"), model="null", judge="rules", folder=tmp_path / "run")
@@ -245,9 +243,7 @@ def test_an_external_check_of_the_recordings_that_ship(tmp_path: Path) -> None:
 
 
 def test_a_calibrated_gate_turns_away_all_silence_noise_and_tones(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    if locate("silero-vad") is None:
-        pytest.skip("otoscope weights fetch silero-vad")
+    assert fetch("silero-vad").is_dir()
     save(calibrate(folder, "energy+silero", Plan()), tmp_path / "gate.json")
     otoscope.run(str(folder), model="null", judge="rules", folder=tmp_path / "run")
     found = report([tmp_path / "run"], str(tmp_path / "gate.json"))
