@@ -16,8 +16,6 @@ GREEDY = "greedy, 256 new tokens (-M max_tokens)"
 WORKER = "workers/"
 HOME = Path(__file__).parents[1] / "workers"
 """Where the scripts of workers lie, which the package brings."""
-WORKER_OPTIONS = ("arguments", "python")
-"""Of a preset that is a worker: the Python of its environment, and what its script is told."""
 
 
 @dataclass(frozen=True, slots=True)
