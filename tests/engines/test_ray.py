@@ -137,7 +137,8 @@ def test_actors_that_die_and_requests_that_kill_them(nodes: TwoNodes, make_task:
     asked = [line.split(maxsplit=1) for line in log.read_text().splitlines()]
     assert len({process for process, _ in asked}) >= 4, "two at first, and each loss brings another"
     times = Counter(instruction for _, instruction in asked)
-    assert times["Is the poison tone 16 low or high?"] == 4, "in its batch, then three times alone"
+    # In its batch, unless the other request ended the actor while that batch was waiting there; then three times alone.
+    assert times["Is the poison tone 16 low or high?"] in {3, 4}
     assert max(count for instruction, count in times.items() if "poison" not in instruction) <= 3
     failed = [row for row in answers(tmp_path / "ray") if row["status"] == "error"]
     assert [row["sample"] for row in failed] == ["r16"]
@@ -170,7 +171,8 @@ def test_one_pool_of_actors_serves_all_tasks(nodes: TwoNodes, make_task: MakeTas
         file.write_text(file.read_text().replace("Is tone", f"In task {number}, is tone"))
     finish(start(tasks, tmp_path / "ray", tmp_path / "asked", "ray", nodes.address))
     processes = Counter(line.split()[0] for line in (tmp_path / "asked").read_text().splitlines())
-    assert (len(processes), processes.total()) == (2, 24)
+    assert processes.total() == 24
+    assert len(processes) <= 2, "an actor that starts late may find nothing left to do, but no task brings its own"
 
 
 NOWHERE = """
