@@ -6,6 +6,7 @@ sources 94.5 %.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -60,12 +61,15 @@ def exact_interval(successes: int, n: int, confidence: float = 0.95) -> Interval
         raise ValueError(f"{successes} successes in {n} trials")
     if not n:
         return None
+    tail = (1 - confidence) / 2
+    if successes == 0:  # where all trials fall out alike there is a closed form, which spares a run the load of scipy
+        return Interval(0.0, -math.expm1(math.log(tail) / n), "exact")
+    if successes == n:
+        return Interval(tail ** (1 / n), 1.0, "exact")
     from scipy.special import betaincinv
 
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
-    high = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
-    return Interval(low, high, "exact")
+    low, high = betaincinv([successes, successes + 1], [n - successes + 1, n - successes], [tail, 1 - tail])
+    return Interval(float(low), float(high), "exact")
 
 
 def bootstrap_interval(
