@@ -91,8 +91,3 @@ def test_mixed_tokens_hold_everything_but_space(given_text: str) -> None:
 def test_listed_reads_printed_lists() -> None:
     assert text.listed("['C4', \"D#4\"]; (60,62)\n64") == ["C4", "D#4", "60", "62", "64"]
     assert text.listed("[]") == []
-
-
-@pytest.mark.parametrize(("given_text", "unspaced"), [("ok 好", True), ("ไทย", True), ("안녕", False), ("नमस्ते", False)])
-def test_unspaced_scripts_are_known(given_text: str, unspaced: bool) -> None:
-    assert text.has_unspaced_script(given_text) is unspaced

@@ -232,17 +232,6 @@ def test_locate_finds_nothing_in_an_empty_cache() -> None:
     assert locate("whisper-base") is None
 
 
-def test_locate_returns_a_folder_that_is_no_name(tmp_path: Path) -> None:
-    assert locate(tmp_path) == tmp_path
-    assert locate(str(tmp_path)) == tmp_path
-
-
-@pytest.mark.parametrize("inside", ["", "tiny"])
-def test_a_folder_given_by_the_user_is_used_where_it_is(tmp_path: Path, inside: str) -> None:
-    folder = write(tmp_path / "mine" / inside)
-    assert fetch(TINY, folder=tmp_path / "mine") == folder
-
-
 @pytest.mark.parametrize("inside", ["", "tiny"])
 def test_the_folder_in_the_environment_is_used(tmp_path: Path, inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path / "mine" / inside)
@@ -251,16 +240,14 @@ def test_the_folder_in_the_environment_is_used(tmp_path: Path, inside: str, monk
     assert fetch(TINY) == folder
 
 
-def test_the_argument_comes_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTOSCOPE_WEIGHTS", str(write(tmp_path / "environment")))
-    assert fetch(TINY, folder=write(tmp_path / "argument")) == tmp_path / "argument"
-
-
-def test_a_wrong_file_in_the_users_folder_is_never_returned(tmp_path: Path, mirror: Path) -> None:
+def test_a_wrong_file_in_the_users_folder_is_never_returned(
+    tmp_path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert mirror.is_dir()
     folder = write(tmp_path / "mine", {**CONTENT, "model.bin": b"other"})
+    monkeypatch.setenv("OTOSCOPE_WEIGHTS", str(folder))
     with pytest.raises(WeightsMismatchError) as caught:
-        fetch(TINY, folder=folder)
+        fetch(TINY)
     message = str(caught.value)
     assert str(folder / "model.bin") in message
     assert sha256(b"other") in message

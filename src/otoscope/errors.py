@@ -16,7 +16,6 @@ OtoscopeError
 ├── ModelError                 a model cannot be loaded or called
 │   ├── ModelLoadingError      nothing can be answered
 │   └── ModelCallError         one request failed; the others go on
-├── JudgeError                 a judge cannot be loaded
 ├── MetricError                a target or value does not fit its metric
 │   └── UnreadableValueError   the value, not the target, is at fault; the sample counts as n/a
 ├── WeightsError               named weights cannot be had
@@ -118,10 +117,6 @@ class ModelLoadingError(ModelError):
 
 class ModelCallError(ModelError):
     """One request failed; the others go on."""
-
-
-class JudgeError(OtoscopeError):
-    """A judge cannot be loaded."""
 
 
 class MetricError(OtoscopeError, ValueError):

@@ -14,7 +14,6 @@ _UNSPACED: Final = (
     "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_UNSPACED_CHARACTER: Final = re.compile(f"[{_UNSPACED}]")
 _MIXED_TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 _SPACE_BESIDE_UNSPACED: Final = re.compile(rf"(?<=[{_UNSPACED}])\s+|\s+(?=[{_UNSPACED}])")
 _LISTED_TOKEN: Final = re.compile(r"[^\s,;()\[\]{}\"']+")
@@ -115,11 +114,6 @@ def mixed(text: str) -> list[str]:
 def listed(text: str) -> list[str]:
     """Return the items of a list written with spaces, commas, semicolons, brackets or quotes around them."""
     return _LISTED_TOKEN.findall(text)
-
-
-def has_unspaced_script(text: str) -> bool:
-    """Tell whether the text holds a script in which a space does not separate words, so that words are no unit."""
-    return _UNSPACED_CHARACTER.search(text) is not None
 
 
 NORMALISERS: Final[Mapping[str, Callable[[str], str]]] = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from otoscope.metrics import METRICS
-from otoscope.metrics.edit import EditRate, edits, word_unit_doubt
+from otoscope.metrics.edit import EditRate, edits
 from otoscope.text import NORMALISERS, TOKENISERS
 
 kaldialign = pytest.importorskip("kaldialign")
@@ -80,12 +80,3 @@ def test_tokens_are_strings_so_a_letter_is_never_a_number(unit: str, normaliser:
 def test_rows_are_pairs_not_a_cross_product() -> None:
     rows = np.array([METRICS["wer"].row(*pair) for pair in PAIRS[:10]])
     assert rows.shape == (10, 2)
-
-
-def test_words_are_doubted_where_the_script_has_no_spaces() -> None:
-    wer, cer = (EditRate(name, unit, "standard-1") for name, unit in (("wer", "word"), ("cer", "character")))
-    doubt = word_unit_doubt(wer, ["hello", "今天天气很好"])
-    assert doubt is not None
-    assert "今天天气很好" in doubt
-    assert word_unit_doubt(wer, ["hello", "été", "नमस्ते", "안녕 하세요"]) is None
-    assert word_unit_doubt(cer, ["今天天气很好"]) is None

@@ -20,6 +20,8 @@ ACTIVE_RANGE = 40.0
 """dB under the loudest frame; quieter frames are pauses and not part of the statistics but for their share."""
 TINY = 1e-10
 ITERATIONS = 50
+PENALTY = 1.0
+"""Weight of the squared coefficients of standardised features."""
 
 
 def overlap_features(samples: "NDArray[np.float32]") -> "NDArray[np.float64]":
@@ -93,16 +95,13 @@ class Overlap:
         return float(expit(features @ self.weights + self.bias))
 
 
-def train_overlap(
-    features: "NDArray[np.float64]", several: Sequence[bool], trained_on: str, penalty: float = 1.0
-) -> Overlap:
+def train_overlap(features: "NDArray[np.float64]", several: Sequence[bool], trained_on: str) -> Overlap:
     """Fit a logistic regression by Newton's method; both classes weigh the same, however many rows they have.
 
     Args:
         features: shape (rows, features).
         several: whether a row holds several voices.
         trained_on: digest of the rows.
-        penalty: weight of the squared coefficients of standardised features.
     """
     import numpy as np
     from scipy.special import expit
@@ -112,7 +111,7 @@ def train_overlap(
     scale[scale < TINY] = 1.0
     rows = np.hstack([(features - mean) / scale, np.ones((len(features), 1))])
     weight = np.where(target == 1, 1 / max(target.sum(), 1), 1 / max((1 - target).sum(), 1)) * len(target) / 2
-    ridge = np.diag([penalty] * features.shape[1] + [0.0])
+    ridge = np.diag([PENALTY] * features.shape[1] + [0.0])
     found = np.zeros(rows.shape[1])
     for _ in range(ITERATIONS):
         probability = expit(rows @ found)

@@ -3,7 +3,7 @@
 import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -184,10 +184,6 @@ class Gate:
         names = dict.fromkeys(name for one in found for name in one.stages)
         stages = {name: sum(one.stages.get(name, 0.0) for one in found) for name in names}
         return replace(decision, key=key, seconds=time.perf_counter() - started, stages=stages)
-
-    def decide_all(self, requests: Iterable[Sequence[Clip]]) -> Iterator[Decision]:
-        """Decide about many requests, in order; no decision depends on another."""
-        return (self.decide(clips) for clips in requests)
 
     def measure(self, clip: Clip, *, everything: bool = False) -> Measured:
         """Measure one clip, signal by signal, until one turns it away.

@@ -4,7 +4,7 @@ A reference without tokens adds its insertions and no length, so the rate can ex
 references are empty. Minimal alignments are not unique, so the errors are not split into kinds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 
 from otoscope.metrics.protocol import Pooling, Rows, ratio
 from otoscope.records import Better
-from otoscope.text import NORMALISERS, TOKENISERS, has_unspaced_script
+from otoscope.text import NORMALISERS, TOKENISERS
 
 
 def edits(reference: Sequence[str], answer: Sequence[str]) -> tuple[float, float]:
@@ -52,14 +52,3 @@ class EditRate:
     def value(self, rows: Rows) -> float | None:
         """Return all errors over all reference tokens, or None where the references hold no token."""
         return ratio(rows)
-
-
-def word_unit_doubt(metric: EditRate, targets: Iterable[str]) -> str | None:
-    """Return why words are the wrong unit for these targets, or None if they seem right."""
-    for target in targets if metric.unit == "word" else ():
-        if has_unspaced_script(target):
-            return (
-                f"{metric.name} counts words, but the target {target[:40]!r} holds a script that is written without "
-                "spaces, where one wrong character is a wrong sentence; use cer or mer"
-            )
-    return None

