@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,10 @@ EMOTION = Question("Which emotion?", "happy", "The speaker sounds glad.")
 
 class FakeChat:
     """Replies with what it was given, in turn, and keeps what it was asked."""
+
+    id = "fake"
+    settings: dict[str, Any] = {}  # noqa: RUF012 - the protocol asks for a mapping
+    concurrency = 1
 
     def __init__(self, *replies: str) -> None:
         self.replies = list(replies)

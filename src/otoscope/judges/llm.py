@@ -3,12 +3,12 @@
 import re
 from dataclasses import replace
 from importlib.resources import files
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from otoscope.judges.extract import canonical
 from otoscope.judges.form import form_of
 from otoscope.judges.question import Question, Ruling
-from otoscope.models.protocol import Reply
+from otoscope.models.chat import Chat
 from otoscope.records import Verdict, add_usage, digest
 
 JudgedKind = Literal["classification", "regression"]
@@ -29,18 +29,6 @@ _BARE_VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
 _BOTH = re.compile(r"\W*(?:or|/|\|)\W*(?:yes|no)\b", re.IGNORECASE)
 _VALUE = re.compile(r"^[\s*_`>-]*value[*_`\s]*[:=][*_`\s]*(?P<value>.*?)\s*$", re.IGNORECASE | re.MULTILINE)
 _NOT_APPLICABLE = re.compile(r"n\W{0,2}a|not\s+applicable|none|null|no\s+value", re.IGNORECASE)
-
-
-class Chat(Protocol):
-    """What a judge needs of a chat model. It decodes greedily, so that equal prompts get equal replies."""
-
-    def chat(self, system: str, user: str) -> Reply:
-        """Return the reply to ``user`` under the standing instructions ``system``.
-
-        Raises:
-            ModelCallError: there is no reply.
-        """
-        ...
 
 
 def judge_with_llm(question: Question, kind: JudgedKind, chat: Chat) -> Ruling:
