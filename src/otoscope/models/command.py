@@ -19,8 +19,9 @@ from typing import IO, Any
 from otoscope.audio import Intake, to_wav
 from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
 from otoscope.models.protocol import Reply, Request
-from otoscope.models.remote import check_options, clean_text, read_object, read_seconds
+from otoscope.models.remote import check_options, read_object, read_seconds
 from otoscope.records import dump_json
+from otoscope.text import clean_text
 
 PROTOCOL = 1
 TIMEOUT_SECONDS = 600.0

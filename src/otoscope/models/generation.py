@@ -10,7 +10,8 @@ from otoscope.models.chat import MAX_TOKENS
 from otoscope.models.checkpoint import INSTALL, Checkpoint
 from otoscope.models.local import wait_without_spinning
 from otoscope.models.protocol import Reply
-from otoscope.models.remote import check_options, clean_text, read_count
+from otoscope.models.remote import check_options, read_count
+from otoscope.text import clean_text
 
 BATCH = 4
 DTYPES = ("auto", "bfloat16", "float16", "float32")

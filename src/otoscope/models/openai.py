@@ -9,9 +9,10 @@ from otoscope.audio import Audio, Intake, to_wav
 from otoscope.errors import ModelCallError, UsageError
 from otoscope.models.chat import MAX_TOKENS
 from otoscope.models.protocol import Reply, Request, is_amount
-from otoscope.models.remote import check_options, clean_text, read_count, read_number, read_object, read_seconds
+from otoscope.models.remote import check_options, read_count, read_number, read_object, read_seconds
 from otoscope.models.server import OPTIONS as SERVER_OPTIONS
 from otoscope.models.server import Server
+from otoscope.text import clean_text
 
 CLIPS = 9
 SHORTEST_LIMIT = 0.1

@@ -1,4 +1,4 @@
-"""What models outside this process share: options that are numbers, and text that came over a wire."""
+"""What models outside this process share: options that are numbers, and JSON that came over a wire."""
 
 import json
 import math
@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otoscope.errors import ModelCallError, UnknownOptionError, UsageError
-from otoscope.text import clean_text
-
-__all__ = ["check_options", "clean_text", "read_count", "read_number", "read_object", "read_seconds"]
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.001, 1_000_000.0
 """Seconds; a system call takes no more than 2 ** 31 milliseconds."""

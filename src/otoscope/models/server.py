@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
-from otoscope.models.remote import clean_text, read_count, read_seconds
+from otoscope.models.remote import read_count, read_seconds
 from otoscope.records import digest
+from otoscope.text import clean_text
 
 if TYPE_CHECKING:
     from openai import OpenAI

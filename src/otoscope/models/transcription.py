@@ -5,9 +5,10 @@ from typing import Any
 
 from otoscope.audio import Audio, to_wav
 from otoscope.errors import ModelCallError
-from otoscope.models.remote import check_options, clean_text, read_object
+from otoscope.models.remote import check_options, read_object
 from otoscope.models.server import OPTIONS, Server
 from otoscope.models.whisper import Transcript
+from otoscope.text import clean_text
 
 ASR_PREFIX = "asr."
 """An option of a cascade that begins so is for the speech recognition, any other for the chat model."""

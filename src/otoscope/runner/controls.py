@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 from otoscope.audio import Audio, Intake, fit, read_audio
 from otoscope.errors import AudioError
 from otoscope.models.protocol import Model, Reply, Request
-from otoscope.models.remote import clean_text
 from otoscope.records import Sample, digest
 from otoscope.runner.engine import ask
 from otoscope.runner.spoken import UNUSABLE, Scribe, spell
 from otoscope.runner.stage import run_stage
 from otoscope.task import Task
+from otoscope.text import clean_text
 
 Condition = Literal["true", "swapped", "silence", "none", "again"]
 """What is heard: the sample's own clips, those of a sample with another target, silence of their length, nothing, or

@@ -8,7 +8,6 @@ from otoscope.audio import Audio, LimitPolicy, fit, read_audio
 from otoscope.errors import AudioError
 from otoscope.models.local import local_threads
 from otoscope.models.protocol import Model, Reply, Request
-from otoscope.models.remote import clean_text
 from otoscope.models.replay import request_digest
 from otoscope.records import Prediction, PredictionStatus, Sample, add_usage, digest, dump_json
 from otoscope.runner.engine import Engine, LocalEngine
@@ -16,6 +15,7 @@ from otoscope.runner.gating import FAILED, Gating, rejected_key
 from otoscope.runner.log import Log
 from otoscope.runner.spoken import Spoken
 from otoscope.runner.stage import prepare_ahead, run_stage
+from otoscope.text import clean_text
 
 PREPARING = 8
 """Most threads that decode clips. Decoding leaves the interpreter free, but what surrounds it does not."""
