@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from otoscope.errors import RunError
 from otoscope.metrics import Metric
-from otoscope.records import Better, dump_json
+from otoscope.records import Better, dump_json, worded
 from otoscope.runner.folder import RunFolder, read_header, read_tasks, stored_judge
 from otoscope.score import MISSING, Reader, Reading
 from otoscope.stats import count_clusters, difference_interval, holm, mcnemar, sign_flip
@@ -138,7 +138,7 @@ class RunComparison:
         return {
             **{name: {"run": str(path), "model": model, "judge": judge} for name, path, model, judge in runs},
             "complete": self.complete,
-            "differences": [_worded(asdict(row)) for task in self.tasks for row in task.differences],
+            "differences": [worded(asdict(row)) for task in self.tasks for row in task.differences],
             "flips": [{"task": task.task, **flip._asdict()} for task in self.tasks for flip in task.flips],
             "left_out": {task.task: dict(task.left_out) for task in self.tasks if task.left_out},
             "only_a": list(self.only_a),
@@ -312,7 +312,3 @@ def _adjust(tasks: Sequence[TaskComparison]) -> tuple[TaskComparison, ...]:
         )
         for task in tasks
     )
-
-
-def _worded(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: "undefined" if value is None else value for name, value in values.items()}

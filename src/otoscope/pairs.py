@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from otoscope.errors import MetricError, TaskError, UnreadableValueError
 from otoscope.metrics import Metric
-from otoscope.records import Better
+from otoscope.records import Better, worded
 from otoscope.stats import count_clusters, interval, name_code
 
 
@@ -57,8 +57,7 @@ class PairsScore:
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of JSON values; what is not defined is the word ``undefined``."""
-        row = {name: "undefined" if value is None else value for name, value in asdict(self).items()}
-        return {**row, "bad": [bad._asdict() for bad in self.bad]}
+        return {**worded(asdict(self)), "bad": [bad._asdict() for bad in self.bad]}
 
 
 def score_pairs(metric: Metric, file: Path) -> PairsScore:

@@ -16,6 +16,7 @@ from otoscope.judges.reading import Reading
 from otoscope.metrics import Metric
 from otoscope.metrics import metric as find_metric
 from otoscope.models.protocol import Model, Reply
+from otoscope.records import worded
 from otoscope.runner.controls import Condition, Control, Place, ask_under, pair_up
 from otoscope.runner.judging import question_of
 from otoscope.runner.local import Begun, Counted, Watch
@@ -181,10 +182,7 @@ class Probe:
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of JSON values; what is not defined is the word ``undefined``."""
-        tasks = [
-            {**asdict(task), "values": {name: _or_word(value) for name, value in task.values.items()}}
-            for task in self.tasks
-        ]
+        tasks = [{**asdict(task), "values": worded(task.values)} for task in self.tasks]
         return {
             "model": self.model,
             "settings": dict(self.settings),
@@ -200,10 +198,6 @@ class Probe:
             "differences": [row._asdict() for row in self.differences],
             "tasks": tasks,
         }
-
-
-def _or_word(value: float | None) -> float | str:
-    return "undefined" if value is None else value
 
 
 def probe_model(

@@ -1,10 +1,13 @@
-"""Progress bars for downloads, on standard error and only where a person looks."""
+"""Progress bars, on standard error and only where a person looks."""
 
 import contextlib
 from collections.abc import Callable, Iterator
 
 DownloadProgress = Callable[[str, int, int | None], None]
 """Called with what is fetched, bytes done, and bytes in all or None."""
+
+CountProgress = Callable[[int, int], None]
+"""Called with how many are done, and how many there are in all."""
 
 
 @contextlib.contextmanager
@@ -38,3 +41,14 @@ def file_bar(description: str) -> Iterator[Callable[[str, int, int], None]]:
         yield lambda name, done, total: bar.update(
             task, description=f"{description} {name}", completed=done, total=total
         )
+
+
+@contextlib.contextmanager
+def count_bar(description: str) -> Iterator[CountProgress]:
+    """Give a callback that draws one bar."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 from otoscope.errors import UnknownNameError
-from otoscope.records import Better
+from otoscope.records import Better, worded
 from otoscope.relative import Comparison, Measure, compare, domain_names, rank, scale
 from otoscope.task import CATALOGUE, Task, catalogue, variants
 
@@ -92,7 +92,7 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of JSON values; what is not defined is the word ``undefined``."""
-        row = {
+        row: dict[str, Any] = {
             "task": self.printed.task,
             "column": self.printed.label,
             "metric": self.printed.metric,
@@ -108,7 +108,7 @@ class Cell:
             "high": self.high,
             "rank": self.rank,
         }
-        return {name: "undefined" if value is None else value for name, value in row.items()}
+        return worded(row)
 
 
 @functools.cache

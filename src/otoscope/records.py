@@ -8,7 +8,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, Literal, Self, TypeVar
+
+Name = TypeVar("Name", bound=str)
 
 Kind = Literal["classification", "regression", "sequence"]
 Better = Literal["higher", "lower"]
@@ -40,6 +42,16 @@ def digest(*parts: str | bytes | memoryview) -> str:
 def dump_json(value: Any) -> str:
     """Return ``value`` as one line of JSON with sorted keys; NaN and infinity raise ValueError."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+
+
+def dump_document(value: Any) -> str:
+    """Return ``value`` as a JSON document for a file: indented, sorted; NaN and infinity raise ValueError."""
+    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def worded(values: Mapping[Name, Any]) -> dict[Name, Any]:
+    """Return ``values`` for JSON with the word ``undefined`` where one is None."""
+    return {name: "undefined" if value is None else value for name, value in values.items()}
 
 
 def add_usage(total: dict[str, float], usage: Mapping[str, float]) -> None:
@@ -194,5 +206,4 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of JSON values; what is not defined is the word ``undefined``."""
-        row = asdict(self)
-        return {name: "undefined" if value is None else value for name, value in row.items()}
+        return worded(asdict(self))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from otoscope.records import Better, Score
+from otoscope.records import Better, Score, worded
 
 Standing = Literal["ahead", "behind", "tied", "unknown"]
 
@@ -146,11 +146,11 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """Return domain scores, rows, and what was left out and why; what is not defined is the word ``undefined``."""
         return {
-            "domains": {name: _worded(asdict(score)) for name, score in self.domains.items()},
+            "domains": {name: worded(asdict(score)) for name, score in self.domains.items()},
             "excluded": [_named(row, row.excluded) for row in self.rows if row.excluded],
             "gain_excluded": [_named(row, row.gain_excluded) for row in self.rows if row.gain_excluded],
             "caveats": [_named(row, row.caveat) for row in self.rows if row.caveat],
-            "rows": [_worded(asdict(row)) for row in self.rows],
+            "rows": [worded(asdict(row)) for row in self.rows],
         }
 
 
@@ -304,7 +304,3 @@ def _mean(values: list[float]) -> float | None:
 
 def _named(row: Row, reason: str) -> dict[str, Any]:
     return {"task": row.task, "metric": row.metric, "domains": list(row.domains), "reason": reason}
-
-
-def _worded(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: "undefined" if value is None else value for name, value in values.items()}

@@ -1,6 +1,5 @@
 """``otoscope gate``: decide about files, and calibrate a gate."""
 
-import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +10,7 @@ from otoscope.cli.options import Decorated, json_option, key_values, say
 from otoscope.cli.sure_report import replay_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from otoscope.gate.calibrate import Calibrated, Watch
+    from otoscope.gate.calibrate import Calibrated
     from otoscope.gate.rule import Gate
     from otoscope.records import Decision
 
@@ -171,10 +168,11 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
       otoscope gate calibrate my-set --gate energy+whisper+overlap
     """
     from otoscope.gate.calibrate import Plan, calibrate, outputs, save
+    from otoscope.progress import count_bar
 
     outputs(output)  # before the measuring, which may take hours
     plan = Plan("bounded" if rule == "bounded" else "zero_reject", alpha, delta, split, languages)
-    with _counting() as watch:
+    with count_bar("measuring") as watch:
         calibrated = calibrate(folder, spec, plan, options=key_values("-G", options), watch=watch)
     paths = save(calibrated, output)
     if as_json:
@@ -183,17 +181,6 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
     _tell(calibrated)
     say(f"written: {', '.join(map(str, paths))}")
     return 0
-
-
-@contextlib.contextmanager
-def _counting() -> "Iterator[Watch]":
-    """Give a callback that draws a bar of the rows measured, on standard error and only where a person looks."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("measuring", total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
 
 
 def _tell(calibrated: "Calibrated") -> None:

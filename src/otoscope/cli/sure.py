@@ -124,20 +124,13 @@ def build(
     **settings: Any,
 ) -> int:
     """Build a set, and say what is in it."""
-    from rich.console import Console
-    from rich.progress import Progress
-
+    from otoscope.progress import count_bar
     from otoscope.sure.build import build_set
     from otoscope.sure.plan import Settings
 
     utterances = _utterances(speech, settings["name"], license_name, key_values("--column", columns))
     families = _families(added, music, environment)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("make rows", total=None)
-
-        def watch(done: int, total: int) -> None:
-            progress.update(bar, completed=done, total=total)
-
+    with count_bar("make rows") as watch:
         datasheet = build_set(utterances, Settings(**settings), output, families, watch)
     if as_json:
         click.echo(json.dumps(datasheet, ensure_ascii=False, indent=1, sort_keys=True))

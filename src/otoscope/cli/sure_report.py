@@ -1,18 +1,11 @@
 """``otoscope sure report`` and ``otoscope gate replay``: stored answers behind gates."""
 
-import contextlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from otoscope.cli.options import json_option, say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from otoscope.runner.replay import Watch
 
 RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -48,11 +41,12 @@ def report_command(
 
     A decision that the folders lack is made from the audio; no model is called.
     """
+    from otoscope.progress import count_bar
     from otoscope.report.sure import render
     from otoscope.runner.replay import replay
     from otoscope.sure.report import build, read_runs
 
-    with _counting() as watch:
+    with count_bar("deciding") as watch:
         gates = replay(runs, specs, watch)
     report = build(read_runs(runs, gates), gates, cost)
     text = json.dumps(report, ensure_ascii=False, indent=1, sort_keys=True) if as_json else render(report)
@@ -83,12 +77,13 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     from rich.table import Table
     from rich.text import Text
 
+    from otoscope.progress import count_bar
     from otoscope.report.tables import for_terminal
     from otoscope.runner.replay import replay
     from otoscope.sure.report import build, read_runs
 
     runs = (first, *more)
-    with _counting() as watch:
+    with count_bar("deciding") as watch:
         gates = replay(runs, specs, watch)
     rows = build(read_runs(runs, gates), gates)["models"]
     if as_json:
@@ -127,14 +122,3 @@ def control_command(*, folder: Path, split: str, self_abstain: bool, output: Pat
     rows = build_control(folder, split, output, self_abstain=self_abstain)
     say(f"{output}: {rows} rows; next: otoscope run {output}")
     return 0
-
-
-@contextlib.contextmanager
-def _counting() -> "Iterator[Watch]":
-    """Give a callback that draws a bar of the clips decided, on standard error and only where a person looks."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("deciding", total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)

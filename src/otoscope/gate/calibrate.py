@@ -7,7 +7,7 @@ strictest threshold of which the data show, at the stated risk, that it fails at
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,6 +19,7 @@ from otoscope.gate.figures import det_figure, sweep_figure
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
 from otoscope.gate.rule import CONDITIONS, Gate, assemble, known_limits, part_names, write_gate
 from otoscope.gate.sweep import GRID, Point, Row, evaluate, sweep, to_csv, with_threshold
+from otoscope.progress import CountProgress
 from otoscope.records import Sample, digest, dump_json
 from otoscope.task import read_task
 
@@ -31,9 +32,6 @@ OVERLAP_REJECTS = 0.05
 """Share of supported rows that the overlap classifier may turn away."""
 CONSTANT = 1e-6
 """A score that moves less over the data than this says nothing."""
-
-Watch = Callable[[int, int], None]
-"""Called with the rows measured so far and the rows in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def calibrate(
     plan: Plan,
     *,
     options: Mapping[str, str] | None = None,
-    watch: Watch = lambda _done, _total: None,
+    watch: CountProgress = lambda _done, _total: None,
 ) -> Calibrated:
     """Measure the rows of a split and choose the threshold of a gate's main score.
 
@@ -224,7 +222,7 @@ def read_split(folder: Path, split: str) -> list[Sample]:
     return chosen
 
 
-def measure_rows(gate: Gate, samples: Sequence[Sample], watch: Watch = lambda _done, _total: None) -> list[Row]:
+def measure_rows(gate: Gate, samples: Sequence[Sample], watch: CountProgress = lambda _done, _total: None) -> list[Row]:
     """Measure every score of every sample; a sample has one clip.
 
     Raises:

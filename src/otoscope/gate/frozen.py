@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from otoscope.errors import UsageError
-from otoscope.records import digest, dump_json
+from otoscope.records import digest, dump_document, dump_json
 
 FORMAT = "otoscope-gate/2"
 """The number rises when the same settings come to another decision, so that none that is stored is taken for it."""
@@ -37,8 +37,7 @@ def freeze(settings: Mapping[str, Any], name: str, calibration: Mapping[str, Any
 def write_content(content: Mapping[str, Any], path: Path) -> None:
     """Write the file, and the folders that lead to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False)
-    path.write_text(f"{text}\n", "utf-8")
+    path.write_text(dump_document(content), "utf-8")
 
 
 def read_content(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from otoscope.errors import CorruptLogError, RunError
 from otoscope.judges.judge import Judge, StoredChat
 from otoscope.models.protocol import Model
-from otoscope.records import dump_json
+from otoscope.records import dump_document, dump_json
 from otoscope.runner.gating import Gate
 from otoscope.runner.log import Log
 from otoscope.task import Task, task_from_json
@@ -166,7 +166,7 @@ def _parse(file: Path, text: str) -> Any:
 def write_json(path: Path, content: Any) -> None:
     """Replace ``path`` at once, so that a reader never sees half of it."""
     part = path.with_name(path.name + ".new")
-    part.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n", "utf-8")
+    part.write_text(dump_document(content), "utf-8")
     part.replace(path)
 
 

@@ -1,7 +1,7 @@
 """Apply gates to stored runs: the decisions that a run folder lacks are made from the audio, and no model is called."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,15 +14,13 @@ from otoscope.gate.evidence import Energy
 from otoscope.gate.frozen import SETTINGS, read_content
 from otoscope.gate.rule import Gate, load_gate
 from otoscope.gate.signal import Heard, Scores, Signal
+from otoscope.progress import CountProgress
 from otoscope.records import Clip, Decision, Sample, digest, dump_json
 from otoscope.runner.folder import RunFolder, existing_run, read_header, read_tasks
 from otoscope.runner.gating import FAILED, decision_key
 from otoscope.runner.log import RunLock
 
 WARM_UP_SECONDS = 2
-
-Watch = Callable[[int, int], None]
-"""Called with the clips decided so far and the clips to be decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,9 @@ class _Wanted(NamedTuple):
     sample: str
 
 
-def replay(runs: Sequence[Path], specs: Sequence[str], watch: Watch = lambda _done, _total: None) -> list[Frozen]:
+def replay(
+    runs: Sequence[Path], specs: Sequence[str], watch: CountProgress = lambda _done, _total: None
+) -> list[Frozen]:
     """Make sure that every run folder holds each gate's decision about each of its rows.
 
     A decision that one of the folders has is copied to the others. The rest is made from the audio, where the runs

