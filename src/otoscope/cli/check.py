@@ -1,12 +1,11 @@
 """``otoscope models check`` and ``otoscope models workers``: for the authors of workers."""
 
-import json
 import shutil
 from pathlib import Path
 
 import click
 
-from otoscope.cli.options import json_option, key_values, say
+from otoscope.cli.options import json_option, key_values, print_json, say
 
 INCOMPLETE = 1
 
@@ -41,7 +40,7 @@ def check(model: str, model_options: tuple[str, ...], as_json: bool) -> int:
                 say(f"      {finding.detail}")
                 say(f"      to do: {finding.advice}")
     if as_json:
-        click.echo(json.dumps([finding.to_json() for finding in findings], indent=1))
+        print_json([finding.to_json() for finding in findings])
     return 0 if all(finding.passed for finding in findings) else INCOMPLETE
 
 

@@ -1,21 +1,18 @@
 """``otoscope compare``: compare two runs sample by sample."""
 
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
 
 if TYPE_CHECKING:
     from otoscope.compare import Difference, RunComparison
 
 HEADINGS = ("task", "metric", "A", "B", "A - B", "95 % interval", "p", "p (Holm)", "n", "flipped")
 SHOWN = 10
-WIDEST = 60
 
 
 @click.command("compare")
@@ -39,38 +36,33 @@ def command(first: Path, second: Path, force: bool, as_json: bool) -> int:
 
     comparison = compare_runs(first, second, force=force)
     if as_json:
-        click.echo(json.dumps(comparison.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
+        print_json(comparison.to_json(), sort_keys=True)
     else:
         _print(comparison)
     return 0 if comparison.complete else 1
 
 
 def _print(comparison: "RunComparison") -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from otoscope.cli.display import print_table
 
-    from otoscope.report.tables import for_terminal
-
-    console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)  # noqa: PLR2004 - names left
-    for task in comparison.tasks:
-        for number, row in enumerate(task.differences):
-            cells = _cells(row, str(len(task.flips) or "") if number == 0 else "")
-            table.add_row(*(Text(for_terminal(cell, console.encoding)) for cell in cells))
-    console.print(table)
+    rows = [
+        _cells(row, str(len(task.flips) or "") if number == 0 else "")
+        for task in comparison.tasks
+        for number, row in enumerate(task.differences)
+    ]
+    print_table(HEADINGS, rows)
     for line in _remarks(comparison):
         say(line)
 
 
 def _remarks(comparison: "RunComparison") -> Iterator[str]:
     """Yield a line for each flip, as far as shown, for what is left out, and for the runs."""
+    from otoscope.report.tables import quoted
+
     flips = [(task.task, flip) for task in comparison.tasks for flip in task.flips]
     for name, flip in flips[:SHOWN]:
-        answers = f"A said {_short(flip.answer_a)}, B said {_short(flip.answer_b)}"
-        yield f"flipped: {name} {flip.sample}: {_short(flip.target)} is right, {answers}"
+        answers = f"A said {quoted(flip.answer_a)}, B said {quoted(flip.answer_b)}"
+        yield f"flipped: {name} {flip.sample}: {quoted(flip.target)} is right, {answers}"
     if len(flips) > SHOWN:
         yield f"... and {len(flips) - SHOWN} more; see --json"
     for task in comparison.tasks:
@@ -85,16 +77,11 @@ def _remarks(comparison: "RunComparison") -> Iterator[str]:
 
 
 def _cells(row: "Difference", flipped: str) -> tuple[str, ...]:
-    from otoscope.report.tables import ARROWS, number
+    from otoscope.report.tables import ARROWS, interval, number
 
-    interval = "undefined" if row.low is None else f"{number(row.low)} to {number(row.high)}"
-    values = (number(row.a), number(row.b), number(row.difference), interval)
+    values = (number(row.a), number(row.b), number(row.difference), interval(row.low, row.high))
     return (row.task, f"{row.metric} {ARROWS[row.better]}", *values, _p(row.p), _p(row.adjusted), str(row.n), flipped)
 
 
 def _p(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.3f}" if value >= 1e-3 else f"{value:.1g}"  # noqa: PLR2004
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= WIDEST else f"{text[:WIDEST]}…")

@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from otoscope.cli.options import say
+from otoscope.cli.options import print_json, say
 from otoscope.records import Score
 from otoscope.report.tables import HEADINGS, amount, cells, for_terminal
 from otoscope.runner.local import Begun, Counted, Event, RunResult, Scored
@@ -102,6 +103,15 @@ class Display:
         return Group(_table(self._scores, self._console.encoding), self._progress)
 
 
+def tell_result(result: RunResult, *, as_json: bool) -> int:
+    """Print what a run came to; return the exit status, 1 if a sample has no outcome."""
+    if as_json:
+        print_json(result.to_json(), sort_keys=True)
+    else:
+        print_result(result)
+    return 1 if result.missing else 0
+
+
 def print_result(result: RunResult) -> None:
     """Print the table, what is missing, how the answers were judged, and where the run lies."""
     console = Console(width=None if sys.stdout.isatty() else 160)
@@ -131,12 +141,30 @@ def _remarks(result: RunResult) -> Iterator[str]:
 
 
 def _table(scores: list[Score], encoding: str) -> Table:
+    repeated = [score.task == before.task for before, score in pairwise(scores)]
+    rows = [cells(score) for score in scores]
+    shown = [("", *row[1:]) if again else row for row, again in zip(rows, [False, *repeated], strict=False)]
+    return text_table(HEADINGS, shown, encoding)
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table on standard output, as wide as it has to be."""
+    console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=True)
+    console.print(text_table(headings, rows, console.encoding))
+
+
+def text_table(headings: Sequence[str], rows: Iterable[Sequence[str]], encoding: str, names: int = 2) -> Table:
+    """Return a table of cells that may hold foreign text.
+
+    Args:
+        headings: one a column.
+        rows: the cells.
+        encoding: of the terminal.
+        names: how many of the first columns hold names, which begin at the left; numbers end at the right.
+    """
     table = Table(box=None, pad_edge=False)
-    for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)  # noqa: PLR2004 - names left
-    previous = ""
-    for score in scores:
-        row = [Text(for_terminal(cell, encoding)) for cell in cells(score)]
-        table.add_row("" if score.task == previous else row[0], *row[1:])
-        previous = score.task
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < names else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(for_terminal(cell, encoding)) for cell in row))
     return table

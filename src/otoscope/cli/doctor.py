@@ -1,6 +1,5 @@
 """``otoscope doctor``: what is installed, which weights are found, what is missing and how to get it."""
 
-import json
 import platform
 import shutil
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
 
 EXTRAS = {
     "ctranslate2": "local",
@@ -42,7 +41,7 @@ def command(as_json: bool) -> int:
     """
     findings = [*_libraries(), *_programs(), *_decoders(), *_weights()]
     if as_json:
-        click.echo(json.dumps([finding._asdict() for finding in findings], indent=1))
+        print_json([finding._asdict() for finding in findings])
         return 0
     say(f"python {platform.python_version()} on {platform.platform()}")
     for finding in findings:

@@ -1,12 +1,11 @@
 """``otoscope gate``: decide about files, and calibrate a gate."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import Decorated, json_option, key_values, say
+from otoscope.cli.options import Decorated, json_option, key_values, print_json, say
 from otoscope.cli.sure_report import replay_command
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
         calibrated = calibrate(folder, spec, plan, options=key_values("-G", options), watch=watch)
     paths = save(calibrated, output)
     if as_json:
-        click.echo(json.dumps(calibrated.gate.to_json(), indent=1))
+        print_json(calibrated.gate.to_json())
         return 0
     _tell(calibrated)
     say(f"written: {', '.join(map(str, paths))}")

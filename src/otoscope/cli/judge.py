@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from otoscope.cli.options import json_option, judge_options, key_values, say
+from otoscope.cli.options import json_option, judge_options, key_values, print_json, say
 from otoscope.errors import TaskError, UsageError
 
 if TYPE_CHECKING:
@@ -82,15 +82,11 @@ def command(
 
 def _judge_run(folder: Path, judge: str, options: dict[str, str], as_json: bool) -> int:
     from otoscope import api
-    from otoscope.cli.display import Display, print_result
+    from otoscope.cli.display import Display, tell_result
 
     with Display() as display:
         result = api.judge_run(folder, judge=judge, judge_options=options, watch=display.watch)
-    if as_json:
-        click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
-    else:
-        print_result(result)
-    return 1 if result.missing else 0
+    return tell_result(result, as_json=as_json)
 
 
 def _judge_file(file: Path, kind: "JudgedKind | None", judge: str, options: dict[str, str], as_json: bool) -> int:
@@ -155,7 +151,7 @@ def agreement(
     rows, wrong = _read(file, labelled_for=kind)
     result = measure(rows, loaded, kind, repeats=repeats, seed=seed)
     if as_json:
-        click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1))
+        print_json(result.to_json())
     else:
         _print(result)
     unruled = result.unruled()

@@ -1,6 +1,5 @@
 """``otoscope merge``: put the shards of a run together."""
 
-import json
 from pathlib import Path
 
 import click
@@ -28,12 +27,8 @@ def command(shards: tuple[Path, ...], folder: Path, as_json: bool) -> int:
       otoscope merge runs/part-1 runs/part-2 -o runs/whole
     """
     from otoscope import api
-    from otoscope.cli.display import Display, print_result
+    from otoscope.cli.display import Display, tell_result
 
     with Display() as display:
         result = api.merge_runs(shards, folder, watch=display.watch)
-    if as_json:
-        click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
-    else:
-        print_result(result)
-    return 1 if result.missing else 0
+    return tell_result(result, as_json=as_json)

@@ -1,12 +1,11 @@
 """``otoscope metric``: score any targets and answers, without a task and without a run."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
 from otoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def command(
 
     score = score_pairs(metric(name, kind=kind, language=language, format=form), file)
     if as_json:
-        click.echo(json.dumps(score.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
+        print_json(score.to_json(), sort_keys=True)
     else:
         _print(score, file)
     return 1 if score.bad else 0
@@ -73,16 +72,16 @@ def _list(as_json: bool) -> None:
 
     if as_json:
         rows = [{"name": name, "better": found.better, "signature": found.signature} for name, found in METRICS.items()]
-        click.echo(json.dumps(rows, indent=1, sort_keys=True))
+        print_json(rows, sort_keys=True)
         return
     for name, found in METRICS.items():
         click.echo(f"{name:<26} {found.better:<6}  {found.signature}")
 
 
 def _print(score: "PairsScore", file: Path) -> None:
-    from otoscope.report.tables import ARROWS, number
+    from otoscope.report.tables import ARROWS, interval, number
 
-    ends = "undefined" if score.low is None else f"{number(score.low)} to {number(score.high)}"
+    ends = interval(score.low, score.high)
     say(f"{score.metric} {ARROWS[score.better]} {number(score.value)}, 95 % interval {ends}")
     say(f"{score.n} rows scored, {score.na} N/A, {len(score.bad)} wrong; {score.clusters} sources")
     say(score.signature)

@@ -1,12 +1,11 @@
 """``otoscope models``: what can be examined."""
 
-import json
 from typing import NamedTuple
 
 import click
 
 from otoscope.cli.check import check, workers
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
 
 PRESET = "NAME: a preset, one of the systems of the papers or of today's (otoscope models show NAME)"
 
@@ -44,7 +43,7 @@ def command(context: click.Context, as_json: bool) -> int:
     about: dict[str, str] = {**dict(PROVIDERS.items()), "preset": PRESET}
     if as_json:
         kinds = {kind: {"about": text, **details[kind]._asdict()} for kind, text in about.items()}
-        click.echo(json.dumps(kinds, indent=1))
+        print_json(kinds)
         return 0
     for kind, text in about.items():
         found = details[kind]
@@ -75,7 +74,7 @@ def show(name: str, as_json: bool) -> int:
         raise UnknownNameError("preset", name, PRESETS)
     facts = describe(name)
     if as_json:
-        click.echo(json.dumps({"name": name, **facts}, indent=1))
+        print_json({"name": name, **facts})
         return 0
     width = max(map(len, facts))
     for fact, text in {"name": name, **facts}.items():

@@ -1,5 +1,6 @@
 """Options that several verbs share."""
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -59,6 +60,11 @@ def say(text: str, *, err: bool = False) -> None:
     from otoscope.report.tables import for_terminal
 
     click.echo(for_terminal(text, (sys.stderr if err else sys.stdout).encoding), err=err)
+
+
+def print_json(content: Any, *, sort_keys: bool = False) -> None:
+    """Print one JSON document on standard output."""
+    click.echo(json.dumps(content, ensure_ascii=False, indent=1, sort_keys=sort_keys))
 
 
 def key_values(flag: str, pairs: Sequence[str]) -> dict[str, str]:

@@ -1,20 +1,17 @@
 """``otoscope probe``: does a model hear, obey the options and repeat itself?"""
 
-import json
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import asr_option, json_option, key_values, read_limit, say
+from otoscope.cli.options import asr_option, json_option, key_values, print_json, read_limit, say
 
 if TYPE_CHECKING:
     from otoscope.probing import Probe, TaskProbe
 
 CANNOT_TELL, FAILED = 3, 4
 SHOWN = 5
-WIDEST = 60
 
 EPILOG = """\b
 TASK is as for `otoscope run`; without one, five tasks of the starter suite are asked about.
@@ -66,28 +63,18 @@ def command(
             watch=display.watch,
         )
     if as_json:
-        click.echo(json.dumps(found.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
+        print_json(found.to_json(), sort_keys=True)
     else:
         _print(found)
     return 0 if found.passed else FAILED if found.failed else CANNOT_TELL
 
 
 def _print(found: "Probe") -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+    from otoscope.cli.display import print_table
     from otoscope.probing import CONDITIONS, SHOWN_AS
-    from otoscope.report.tables import for_terminal
 
-    console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
     headings = ("task", "metric", "n", *(SHOWN_AS[condition].removeprefix("the ") for condition in CONDITIONS))
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)  # noqa: PLR2004 - names left
-    for task in found.tasks:
-        table.add_row(*(Text(for_terminal(cell, console.encoding)) for cell in _cells(task)))
-    console.print(table)
+    print_table(headings, map(_cells, found.tasks))
     for line in _remarks(found):
         say(line)
 
@@ -107,26 +94,23 @@ def _with_errors(value: str, errors: int) -> str:
 def _remarks(found: "Probe") -> Iterator[str]:
     """Yield the verdicts, each with what it rests on."""
     from otoscope.probing import SHOWN_AS
+    from otoscope.report.tables import quoted
 
     yield f"Hearing: {found.hearing}: {found.because}"
     for row in found.contrasts:
         changed = f"{row.changed.number} of {row.changed.of} answers differ from those with the true clip"
         votes = f"better with the true clip at {row.better} sources, worse at {row.worse}, p = {row.p:.2g}"
-        yield f"  {SHOWN_AS[row.condition]}: {changed}; {votes}" + (f"; {_short(row.error)}" if row.error else "")
+        yield f"  {SHOWN_AS[row.condition]}: {changed}; {votes}" + (f"; {quoted(row.error)}" if row.error else "")
     kept = found.obedience
     yield f"Options: {kept.number} of {kept.of} answers name exactly one option ({kept.low:.0%} to {kept.high:.0%})"
     disobeyed = [row for row in found.instructions if row.obeyed.number < row.obeyed.of]
     for wording in disobeyed[:SHOWN]:
         kept = wording.obeyed
-        yield f"  {kept.of - kept.number} of {kept.of} do not: {wording.task}: {_short(wording.instruction)}"
+        yield f"  {kept.of - kept.number} of {kept.of} do not: {wording.task}: {quoted(wording.instruction)}"
     same = found.repeated
     yield f"Repetition: {found.repetition}: {same.number} of {same.of} answers are the same when asked again"
     for pair in found.differences[:SHOWN]:
-        yield f"  {pair.task} {pair.sample}: first {_short(pair.first)}, then {_short(pair.second)}"
+        yield f"  {pair.task} {pair.sample}: first {quoted(pair.first)}, then {quoted(pair.second)}"
     if max(len(disobeyed), len(found.differences)) > SHOWN:
         yield "  ... and more; see --json"
     yield f"Model: {found.model}"
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= WIDEST else f"{text[:WIDEST]}…")

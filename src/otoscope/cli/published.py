@@ -1,11 +1,10 @@
 """``otoscope published``: the benchmark's tables, recomputed from its task results."""
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
 from otoscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def _print_core(core: str, as_json: bool) -> None:
     cells = core_table(core)
     if as_json:
         table = {str(name): number for name, number in CORE_TABLES.items()}[core]
-        _print_json({"core": core, "table": table, "cells": [cell.to_json() for cell in cells]})
+        print_json({"core": core, "table": table, "cells": [cell.to_json() for cell in cells]})
         return
     for system in SYSTEMS:
         click.echo(system)
@@ -71,7 +70,7 @@ def _print_domains(baseline: str, as_json: bool) -> None:
     found = domain_scores(baseline)
     if as_json:
         systems = {system: comparison.to_json() for system, comparison in found.items()}
-        _print_json({"baseline": baseline, "rules": RULES, "systems": systems})
+        print_json({"baseline": baseline, "rules": RULES, "systems": systems})
         return
     click.echo(f"against {baseline}")
     for name, rule in RULES.items():
@@ -94,7 +93,3 @@ def print_comparison(comparison: "Comparison") -> None:
             say(f"  no gain: {row.task} {row.metric}: {row.gain_excluded}")
         if row.caveat:
             say(f"  caution: {row.task} {row.metric}: {row.caveat}")
-
-
-def _print_json(content: Any) -> None:
-    click.echo(json.dumps(content, ensure_ascii=False, indent=1))

@@ -1,6 +1,5 @@
 """``otoscope run``: ask a model about tasks, judge its answers, score them."""
 
-import json
 import re
 import shlex
 import sys
@@ -85,7 +84,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
       otoscope run starter --shard 2/8
     """
     from otoscope import api
-    from otoscope.cli.display import Display, print_result
+    from otoscope.cli.display import Display, tell_result
     from otoscope.report.tables import printable
 
     with Display() as display:
@@ -112,11 +111,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
             cpus_per_actor=cpus_per_actor,
             shard=shard,
         )
-    if as_json:
-        click.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=1, sort_keys=True))
-    else:
-        print_result(result)
-    return 1 if result.missing else 0
+    return tell_result(result, as_json=as_json)
 
 
 def _without_secret(argument: str) -> str:

@@ -1,12 +1,11 @@
 """``otoscope score``: score a run anew from its files."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from otoscope.cli.options import json_option, run_folder, say
+from otoscope.cli.options import json_option, print_json, run_folder, say
 
 if TYPE_CHECKING:
     from otoscope.relative import Comparison
@@ -34,7 +33,7 @@ def command(folder: Path, baseline: str | None, as_json: bool) -> int:
     comparison = _compare(result, baseline) if baseline else None
     if as_json:
         compared = {"baseline": baseline, "comparison": comparison.to_json()} if comparison else {}
-        click.echo(json.dumps({**result.to_json(), **compared}, ensure_ascii=False, indent=1, sort_keys=True))
+        print_json({**result.to_json(), **compared}, sort_keys=True)
     else:
         print_result(result)
         if comparison:

@@ -1,12 +1,11 @@
 """``otoscope sure``: the sets that measure whether a model, or a gate before it, abstains where it should."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from otoscope.cli.options import json_option, key_values, say
+from otoscope.cli.options import json_option, key_values, print_json, say
 from otoscope.cli.sure_report import control_command, report_command
 from otoscope.errors import UsageError
 
@@ -133,7 +132,7 @@ def build(
     with count_bar("make rows") as watch:
         datasheet = build_set(utterances, Settings(**settings), output, families, watch)
     if as_json:
-        click.echo(json.dumps(datasheet, ensure_ascii=False, indent=1, sort_keys=True))
+        print_json(datasheet, sort_keys=True)
     else:
         _print(datasheet, output)
     return 0

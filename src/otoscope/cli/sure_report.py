@@ -1,11 +1,15 @@
 """``otoscope sure report`` and ``otoscope gate replay``: stored answers behind gates."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
+
+HEADINGS = ("model", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed")
 
 RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -74,11 +78,9 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     The decisions go into the run folders; a clip that several runs share is decided once.
     """
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
+    from otoscope.cli.display import text_table
     from otoscope.progress import count_bar
-    from otoscope.report.tables import for_terminal
     from otoscope.runner.replay import replay
     from otoscope.sure.report import build, read_runs
 
@@ -87,19 +89,17 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
         gates = replay(runs, specs, watch)
     rows = build(read_runs(runs, gates), gates)["models"]
     if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=1, sort_keys=True))
+        print_json(rows, sort_keys=True)
         return 0
     console = Console(width=200, highlight=False)
-    shown = Table(box=None, pad_edge=False)
-    for heading in ("model", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed"):
-        shown.add_column(heading, no_wrap=True)
-    for row in rows:
-        names = ("gate_rejection", "system_rejection", "retention", "supported_accuracy")
-        shares = (f"{row[name]['count']}/{row[name]['of']}" for name in names)
-        cells = (row["model"], row["gate"], f"{row['calls']} of {row['rows']}", *shares, str(row["failed"]))
-        shown.add_row(*(Text(for_terminal(cell, console.encoding)) for cell in cells))
-    console.print(shown)
+    console.print(text_table(HEADINGS, map(_cells, rows), console.encoding, names=len(HEADINGS)))
     return 0
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    shares = (row[name] for name in ("gate_rejection", "system_rejection", "retention", "supported_accuracy"))
+    counts = (f"{share['count']}/{share['of']}" for share in shares)
+    return (row["model"], row["gate"], f"{row['calls']} of {row['rows']}", *counts, str(row["failed"]))
 
 
 @click.command("control")

@@ -1,6 +1,5 @@
 """``otoscope tasks``: list, show and check tasks, and print the taxonomy."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
 
 if TYPE_CHECKING:
     from otoscope.judges.labels import Labels
@@ -86,7 +85,7 @@ def list_tasks(names: tuple[str, ...], as_json: bool, **filters: Any) -> int:
         if unknown:
             say(f"left out: {unknown} tasks with an unknown number of clips a sample", err=True)
     if as_json:
-        click.echo(json.dumps([_entry(task) for task in tasks], ensure_ascii=False, indent=1))
+        print_json([_entry(task) for task in tasks])
     else:
         _print_list(tasks)
     return 0
@@ -132,7 +131,7 @@ def show_task(name: str) -> int:
 
     for task in select_tasks([name]):
         found = {"published": _published(task)} if task.hub_parts else {"first_sample": _first_sample(task)}
-        click.echo(json.dumps({**_entry(task), **found}, indent=1, ensure_ascii=False))
+        print_json({**_entry(task), **found})
     return 0
 
 
@@ -355,7 +354,7 @@ def print_taxonomy(as_json: bool) -> int:
             {"domain": path, "tasks": counts[path], "matches": list(taxonomy().get(path, ()))}
             for path in sorted(counts)
         ]
-        click.echo(json.dumps(tree, ensure_ascii=False, indent=1))
+        print_json(tree)
         return 0
     for path in sorted(counts):
         depth = path.count("/")

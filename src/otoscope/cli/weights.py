@@ -1,11 +1,10 @@
 """``otoscope weights``: the named weights, and fetching them."""
 
-import json
 from typing import Any
 
 import click
 
-from otoscope.cli.options import json_option, say
+from otoscope.cli.options import json_option, print_json, say
 
 
 @click.group("weights")
@@ -30,7 +29,7 @@ def list_weights(as_json: bool) -> int:
     """
     rows = [_row(name) for name in _names()]
     if as_json:
-        click.echo(json.dumps(rows, indent=1))
+        print_json(rows)
         return 0
     for row in rows:
         say(

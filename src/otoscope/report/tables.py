@@ -30,7 +30,7 @@ def cells(score: Score) -> tuple[str, ...]:
         printable(score.task),
         f"{score.metric} {ARROWS[score.better]}",
         number(score.value),
-        f"{number(score.low)} to {number(score.high)}" if score.low is not None else "undefined",
+        interval(score.low, score.high),
         "" if score.chance is None else number(score.chance),
         "" if score.majority is None else number(score.majority),
         str(score.n) if scored == score.n else f"{scored} of {score.n}",
@@ -81,3 +81,16 @@ def number(value: float | None) -> str:
     if value is None:
         return "undefined"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 10_000 else f"{value:.3g}"  # noqa: PLR2004
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return the ends of an interval, or the word for none."""
+    return "undefined" if low is None else f"{number(low)} to {number(high)}"
+
+
+_WIDEST = 60
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotes, as far as it fits on a line."""
+    return repr(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…")
