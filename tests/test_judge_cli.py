@@ -88,7 +88,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "format": ({**ROW, "target_format": {"type": "text"}}, "target_format.type: 'text' is not one of"),
     "limit": ({**ROW, "target_format": {"type": "number", "low": "x"}}, "target_format.low: 'x' is not of type"),
     "list": ([1], "a row is an object with keys, not list"),
-    "torn": ('{"id": "a"', "not JSON in UTF-8"),
+    "torn": ('{"id": "a"', "not JSON: "),
+    "deep": ("[" * 30_000 + "]" * 30_000, "lists and objects nest deeper than 100 levels"),
 }
 
 
@@ -108,7 +109,7 @@ def test_bytes_that_are_no_text_are_a_wrong_row(tmp_path: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ROW).encode() + b"\n\xff\xfe\n")
     result = judge(file, "--judge", "rules", "--kind", "classification", "--json")
     assert json.loads(result.stdout)["verdict"] == "yes"
-    assert "line 2: not JSON in UTF-8" in result.stderr
+    assert "line 2: column 1: not UTF-8" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 import json
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.errors import MetricError, TaskError, UnreadableValueError
+from otoscope.jsonfile import numbered_lines
 from otoscope.metrics import Metric
 from otoscope.records import Better, worded
 from otoscope.stats import count_clusters, interval, name_code
@@ -74,7 +75,7 @@ def score_pairs(metric: Metric, file: Path) -> PairsScore:
     import numpy as np
 
     statistics, clusters, bad, na = array("d"), array("Q"), list[BadRow](), 0
-    for line, text in _lines(file):
+    for line, text in numbered_lines(file):
         try:
             row = _read_row(text)
             values = metric.row(_text(row, "target"), _text(row, "answer"))
@@ -114,13 +115,6 @@ class _RowError(Exception):
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
         self.key = key
-
-
-def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield number, line
 
 
 def _read_row(line: bytes) -> Mapping[str, Any]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from otoscope.datasets.rows import Row, parquet_file, parquet_rows
 from otoscope.errors import TaskError
-from otoscope.task import Task, load_json
+from otoscope.jsonfile import load_json, numbered_lines
+from otoscope.task import Task
 
 ROW_FILES = ("samples.jsonl", "samples.csv", "samples.parquet")
 
@@ -40,8 +41,7 @@ def count_rows(file: Path) -> int:
         with parquet_file(file) as parquet:
             return int(parquet.metadata.num_rows)
     if file.suffix == ".jsonl":
-        with file.open("rb") as lines:
-            return sum(1 for line in lines if line.strip())
+        return sum(1 for _ in numbered_lines(file))
     return sum(1 for _ in read_rows(file))
 
 
@@ -62,14 +62,11 @@ def read_rows(file: Path) -> Iterator[Row]:
 
 
 def _read_jsonl(file: Path) -> Iterator[Row]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            row = load_json(line.strip(), f"{file}: line {number}")
-            if not isinstance(row, dict):
-                raise TaskError(f"{file}: line {number}: a row is an object with keys, not {type(row).__name__}")
-            yield row
+    for number, line in numbered_lines(file):
+        row = load_json(line, f"{file}: line {number}")
+        if not isinstance(row, dict):
+            raise TaskError(f"{file}: line {number}: a row is an object with keys, not {type(row).__name__}")
+        yield row
 
 
 def _read_csv(file: Path) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from otoscope.errors import TaskError
+from otoscope.jsonfile import load_json, numbered_lines
 from otoscope.judges.judge import Judge
 from otoscope.judges.llm import JudgedKind
 from otoscope.judges.question import Question
@@ -37,13 +38,11 @@ class AnswerRow:
 
 def read_answers(file: Path) -> Iterator[AnswerRow | TaskError]:
     """Yield the rows of a JSONL file in order, and in place of each wrong one the error that names its line and key."""
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    yield _row(line, f"{file}: line {number}")
-                except TaskError as error:
-                    yield error
+    for number, line in numbered_lines(file):
+        try:
+            yield _row(line, f"{file}: line {number}")
+        except TaskError as error:
+            yield error
 
 
 def judge_answers(rows: Sequence[AnswerRow], judge: Judge, kind: JudgedKind) -> Iterator[Judgement]:
@@ -56,10 +55,7 @@ def judge_answers(rows: Sequence[AnswerRow], judge: Judge, kind: JudgedKind) -> 
 
 
 def _row(line: bytes, where: str) -> AnswerRow:
-    try:
-        row = json.loads(line.decode("utf-8-sig"))
-    except ValueError as error:
-        raise TaskError(f"{where}: not JSON in UTF-8: {error}") from None
+    row = load_json(line, where)
     if not isinstance(row, dict):
         raise TaskError(f"{where}: a row is an object with keys, not {type(row).__name__}")
     faults = [f"{key}: missing" for key in _TEXTS if key not in row]
