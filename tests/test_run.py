@@ -402,3 +402,17 @@ def test_a_wrong_row_stops_its_task_and_no_other(make_task: MakeTask, tmp_path: 
     (bad / "samples.jsonl").write_text(rows)
     again = otoscope.run(names, model=Counting(), judge="rules", folder=tmp_path / "run")
     assert [score.n for score in again.scores] == [3, 3]
+
+
+@pytest.mark.parametrize(("unit", "value"), [("degrees", 20.0), ("deg", 20.0), ("radians", None)])
+def test_angles_are_measured_in_the_unit_that_the_task_names(
+    make_task: MakeTask, unit: str, value: float | None
+) -> None:
+    folder = make_task(1)
+    form = {"type": "number", "unit": unit}
+    task = {"name": "turn", "kind": "regression", "metrics": ["angle_difference"], "target_format": form}
+    (folder / "task.json").write_text(json.dumps(task))
+    row = {"audio": "0.wav", "instruction": "From which direction does the sound come?", "label": "350"}
+    (folder / "samples.jsonl").write_text(json.dumps(row) + "\n")
+    (score,) = otoscope.run(folder, model=lambda _request: "10", folder=folder.parent / "run").scores
+    assert score.value == (value if value is None else pytest.approx(value))

@@ -14,13 +14,13 @@ from otoscope.errors import MetricError, UnreadableValueError, UsageError
 from otoscope.judges import Question, decide, extract
 from otoscope.judges.reading import Reading
 from otoscope.metrics import Metric
-from otoscope.metrics import metric as find_metric
 from otoscope.models.protocol import Model, Reply
 from otoscope.records import worded
 from otoscope.runner.controls import Condition, Control, Place, ask_under, pair_up
 from otoscope.runner.judging import question_of
 from otoscope.runner.local import Begun, Counted, Watch
 from otoscope.runner.spoken import DEFAULT_ASR, Scribe
+from otoscope.score import task_metric
 from otoscope.stats import exact_interval, mcnemar
 from otoscope.task import Task
 
@@ -279,7 +279,7 @@ _Marks = Mapping[Condition, Mapping[Place, _Mark]]
 def _metric(task: Task) -> Metric:
     """Return the task's first metric, from the primary one on, that one sample has a value of."""
     for name in (task.primary, *task.metrics):
-        found = find_metric(name, kind=task.kind)
+        found = task_metric(task, name)
         if found.pooling != "rows":
             return found
     raise UsageError(f"{task.id}: {', '.join(task.metrics)} cannot be told of one sample; probe with other tasks")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otoscope.audio import alteration
 from otoscope.errors import MetricError, UnreadableValueError
+from otoscope.judges.form import UNITS
 from otoscope.judges.judge import Judge
 from otoscope.keys import KeyIndex
 from otoscope.metrics import Metric, Rows
@@ -26,6 +27,18 @@ MISSING: tuple[Outcome, ...] = ("missing", "error", "undecided", "unparsed")
 """Outcomes that leave a score incomplete. ``na``, ``abstained`` and ``unsupported`` are results."""
 
 _SEVERAL = 5
+
+
+def task_metric(task: Task, name: str) -> Metric:
+    """Return one of a task's metrics; an angle is measured in the unit that the task's ``target_format`` names.
+
+    Args:
+        task: the task.
+        name: one of its metrics.
+    """
+    named = str(task.target_format.get("unit", "")).casefold()
+    in_degrees = name == "angle_difference" and UNITS.get(named) == UNITS["degrees"]
+    return find_metric(name, kind=task.kind, format="degrees" if in_degrees else None)
 
 
 class Missing(NamedTuple):
@@ -104,7 +117,7 @@ class Reader:
         self._predictions = predictions
         self._judgements = judgements
         names = (task.primary, *(name for name in task.metrics if name != task.primary))
-        self.metrics = [find_metric(name, kind=task.kind) for name in names]
+        self.metrics = [task_metric(task, name) for name in names]
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Reading]:
         """Yield what became of each row of ``samples.jsonl``."""
@@ -280,7 +293,6 @@ class TaskScorer:
         return Spread(self._task.id, metric.name, len(values), min(values), max(values))
 
     def _score(self, index: int) -> Score:
-
         metric, rows = self._reader.metrics[index], self._rows(index)
         value = metric.value(rows) if len(rows) else None
         found = interval(metric, rows, self._clusters) if value is not None else None

@@ -212,12 +212,12 @@ def _problems(task: "Task", contents: _Contents) -> Iterator[str]:
     """Yield what is wrong with a task, its rows and its clips; the samples go into ``contents``."""
     from otoscope.datasets import try_samples
     from otoscope.errors import TaskError
-    from otoscope.metrics import metric
     from otoscope.metrics.labels import JudgedAccuracy
+    from otoscope.score import task_metric
 
     metrics = []
     for name in task.metrics:
-        found = metric(name, kind=task.kind)
+        found = task_metric(task, name)
         if isinstance(found, JudgedAccuracy) != (task.kind == "classification"):
             fits = "classification" if isinstance(found, JudgedAccuracy) else "regression or sequence"
             yield f"{task.file}: metrics: {name} scores a task of kind {fits}, and this one is of kind {task.kind}"
