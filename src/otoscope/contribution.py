@@ -1,0 +1,119 @@
+"""What keeps a task from being run, and what the benchmark asks of one before it takes it."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from otoscope.audio import read_audio
+from otoscope.datasets import try_samples
+from otoscope.errors import AudioError, MetricError, TaskError
+from otoscope.judges.labels import Labels, labels_of, name_of
+from otoscope.judges.question import Question
+from otoscope.metrics import Metric
+from otoscope.metrics.labels import JudgedAccuracy
+from otoscope.records import Sample
+from otoscope.score import task_metric
+from otoscope.task import UNKNOWN, Task
+
+_FEWEST_SAMPLES = 32
+"""The fewest examples that the benchmark accepts."""
+
+
+class Contents:
+    """What the samples of a task amount to.
+
+    Attributes:
+        samples: how many there are.
+        unnamed: how many have an instruction that leaves out an option.
+        instructions: their different instructions.
+        labels: the names of all labels and options, as judges compare them.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.samples = 0
+        self.unnamed = 0
+        self.instructions: set[str] = set()
+        self.labels: set[str] = set()
+
+    def add(self, sample: Sample) -> None:
+        """Count a sample in."""
+        self.samples += 1
+        self.instructions.add(sample.instruction)
+        instruction = sample.instruction.casefold()
+        self.unnamed += not all(option.casefold() in instruction for option in sample.options)
+        if self._task.synonyms:
+            self.labels |= _labels(self._task, sample).names
+
+
+def problems(task: Task, contents: Contents) -> Iterator[str]:
+    """Yield what is wrong with a task, its rows and its clips; the samples go into ``contents``."""
+    metrics = []
+    for name in task.metrics:
+        found = task_metric(task, name)
+        if isinstance(found, JudgedAccuracy) != (task.kind == "classification"):
+            fits = "classification" if isinstance(found, JudgedAccuracy) else "regression or sequence"
+            yield f"{task.file}: metrics: {name} scores a task of kind {fits}, and this one is of kind {task.kind}"
+        else:
+            metrics.append(found)
+    if task.hub_parts:
+        return
+    for sample in try_samples(task):
+        if isinstance(sample, TaskError):
+            yield str(sample)
+            continue
+        contents.add(sample)
+        for problem in (*_clip_problems(sample), *_label_problems(task, sample, metrics)):
+            yield f"{task.id} {sample.id}: {problem}"
+    yield from _synonym_problems(task, contents)
+
+
+def _clip_problems(sample: Sample) -> Iterator[str]:
+    for clip in sample.clips:
+        try:
+            read_audio(clip.source, clip.name)
+        except AudioError as error:
+            yield f"{error.reason}: {error}"
+
+
+def _label_problems(task: Task, sample: Sample, metrics: Sequence[Metric]) -> Iterator[str]:
+    """Yield why no answer to a sample could be scored."""
+    key = task.columns.label
+    if sample.expect == "abstain":
+        return
+    if task.kind != "classification":
+        for found in metrics:
+            try:
+                found.row(sample.target, sample.target)
+            except MetricError as error:
+                yield f"{key}: {found.name}: {error}"
+    elif not sample.target.strip():
+        yield f"{key}: empty"
+    elif sample.options and not task.multi_label:
+        labels = _labels(task, sample)
+        options = {name_of(option, musical=labels.musical) for option in sample.options}
+        if not labels.target <= options | set(labels.letters.values()):
+            yield f"{key}: {sample.target!r} is not among the options {', '.join(sample.options)}"
+
+
+def _synonym_problems(task: Task, contents: Contents) -> Iterator[str]:
+    for label in task.synonyms if contents.samples else ():
+        if not {name_of(label), name_of(label, musical=True)} & contents.labels:
+            yield f"{task.file}: synonyms: {label!r} is neither an option nor the label of a row"
+
+
+def _labels(task: Task, sample: Sample) -> Labels:
+    """Return the labels that a judge would tell apart."""
+    return labels_of(Question(sample.instruction, sample.target, "", sample.options, task.multi_label, task.synonyms))
+
+
+def notes(task: Task, contents: Contents) -> Iterator[str]:
+    """Yield where a task falls short of what the benchmark asks of one."""
+    wanted = max(math.ceil(contents.samples / 20), 10)
+    if contents.samples < _FEWEST_SAMPLES:
+        yield f"{contents.samples} samples; the benchmark takes tasks of {_FEWEST_SAMPLES} or more"
+    if len(contents.instructions) < wanted:
+        yield f"{len(contents.instructions)} different instructions; the benchmark asks for {wanted} or more"
+    if task.kind == "classification" and contents.unnamed:
+        yield f"{contents.unnamed} samples have an instruction that does not name every option"
+    if task.license in ("", UNKNOWN):
+        yield "license: missing; the benchmark takes data that may be redistributed"
