@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 import otoscope
 from otoscope.audio import read_audio, resample
 from otoscope.gate.rule import load_gate
-from otoscope.gate.vad import FRAME, RATE, Silero
+from otoscope.gate.signal import RATE
+from otoscope.gate.vad import FRAME, Silero
 from otoscope.records import Clip
 
 FOLDER = Path(otoscope.__file__).parent / "starter" / "audio"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_channels, resample
 from otoscope.errors import AudioError, TooLongAudioError
+from otoscope.gate.signal import RATE
 from otoscope.records import Clip, digest
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-RATE = 16_000
 HOP_SECONDS = 0.01
 HOPS = 3
 """Hops in a frame: levels are over 30 ms, every 10 ms."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from otoscope.gate.signal import Heard, Scores
-from otoscope.gate.spectrum import FFT, FRAME, HOP, RATE, blocks, magnitudes, mel_filters
+from otoscope.gate.signal import RATE, Heard, Scores
+from otoscope.gate.spectrum import FFT, FRAME, HOP, blocks, magnitudes, mel_filters
 
 if TYPE_CHECKING:
     import numpy as np

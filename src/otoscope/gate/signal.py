@@ -1,13 +1,16 @@
 """What a signal is: something that turns a sound into scores."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
+RATE = 16_000
+"""Samples a second (Hz) of what every signal gets."""
 
 NO_WORDS = ("no-text", "loop")
 """Flags with which Whisper's score means nothing: a text that is absent or goes round is decoded with certainty."""
@@ -35,7 +38,7 @@ class Heard:
     """What a signal gets: mono float32 samples at 16 kHz, and the level below which a window holds nothing, in dBFS."""
 
     samples: "NDArray[np.float32]"
-    floor: float = field(default=-60.0)
+    floor: float = -60.0
 
 
 class Signal(Protocol):

@@ -3,13 +3,14 @@
 import functools
 from typing import TYPE_CHECKING
 
+from otoscope.gate.signal import RATE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import NDArray
 
-RATE = 16_000
 FFT = 512
 FRAME, HOP = 400, 160
 """Samples: 25 ms every 10 ms."""

@@ -15,8 +15,7 @@ from otoscope.errors import ModelLoadingError
 from otoscope.gate import onnx
 from otoscope.gate.signal import Heard, Scores, Signal
 from otoscope.gate.spectrum import HOP, blocks, magnitudes, mel_filters
-from otoscope.gate.vad import require
-from otoscope.models.local import find_folder
+from otoscope.models.local import find_folder, require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +62,7 @@ class Yamnet:
     """
 
     def __init__(self, spec: str = "yamnet") -> None:
-        require("onnxruntime", spec)
+        require("onnxruntime", f"{spec}:", "'otoscope[gate]'")
         self._folder, revision = find_folder(spec, CHECKPOINT)
         self.settings: Mapping[str, Any] = {"spec": spec, "revision": revision}
 
@@ -108,7 +107,7 @@ class Ast:
 
     def __init__(self, spec: str) -> None:
         for library in ("torch", "transformers"):
-            require(library, spec, library)
+            require(library, f"{spec}:", library)
         self._folder, revision = find_folder(spec, AST_FILES)
         self.settings: Mapping[str, Any] = {"spec": spec, "revision": revision}
 

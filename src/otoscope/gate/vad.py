@@ -1,13 +1,12 @@
 """Voice activity: Silero by onnxruntime alone, and WebRTC's detector as a baseline."""
 
 import functools
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from otoscope.errors import ModelLoadingError
 from otoscope.gate import onnx
-from otoscope.gate.signal import Heard, Scores
-from otoscope.models.local import find_file
+from otoscope.gate.signal import RATE, Heard, Scores
+from otoscope.models.local import find_file, require
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-RATE = 16_000
 FRAME = 512
 """Samples a step of Silero, 32 ms."""
 CONTEXT = 64
@@ -52,7 +50,7 @@ class Silero:
     """
 
     def __init__(self, spec: str = "silero-vad") -> None:
-        require("onnxruntime", spec)
+        require("onnxruntime", f"{spec}:", "'otoscope[gate]'")
         self._file, revision = find_file(spec, ".onnx")
         self.settings: Mapping[str, Any] = {"spec": spec, "revision": revision}
 
@@ -160,7 +158,7 @@ class WebRtc:
     """
 
     def __init__(self) -> None:
-        require("webrtcvad", "webrtc", "webrtcvad-wheels")
+        require("webrtcvad", "webrtc:", "webrtcvad-wheels")
         self.settings: Mapping[str, Any] = {"mode": WEBRTC_MODE}
 
     def measure(self, heard: Heard) -> Scores:
@@ -173,14 +171,3 @@ class WebRtc:
         padded = np.pad(whole, (0, -len(whole) % WEBRTC_FRAME)).reshape(-1, WEBRTC_FRAME)
         voiced = sum(detector.is_speech(frame.tobytes(), RATE) for frame in padded)
         return Scores({"webrtc": voiced * WEBRTC_FRAME / RATE})
-
-
-def require(module: str, what: str, package: str = "") -> None:
-    """Refuse to start without a library.
-
-    Raises:
-        ModelLoadingError: it is not installed; the message has the command that installs it.
-    """
-    if importlib.util.find_spec(module) is None:
-        remedy = package or "'otoscope[gate]'"
-        raise ModelLoadingError(f"{what}: needs {package or module}: pip install {remedy}")

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 from otoscope.errors import ModelLoadingError, UnknownNameError, UsageError
 from otoscope.gate.evidence import peak_level
 from otoscope.gate.signal import NO_WORDS, Heard, Scores
-from otoscope.gate.vad import require
-from otoscope.models.local import find_folder, local_threads
+from otoscope.models.local import find_folder, local_threads, require
 from otoscope.models.whisper import FILES, MOST_TOKENS, RATE, WINDOW_SECONDS, log_mel
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ class Ctranslate2Decoder:
 
     def __init__(self, spec: str, precision: str, threads: int | None = None) -> None:
         for library in ("ctranslate2", "tokenizers"):
-            require(library, spec)
+            require(library, f"{spec}:", "'otoscope[gate]'")
         self._folder, revision = find_folder(spec, FILES)
         self._precision = precision
         self._threads = threads or local_threads()
@@ -315,7 +314,7 @@ class TransformersDecoder:
 
     def __init__(self, spec: str, conventions: Conventions) -> None:
         for library in ("torch", "transformers", "tokenizers"):
-            require(library, spec, library)
+            require(library, f"{spec}:", library)
         if conventions.precision != "float32" or conventions.window != "whole":
             raise UsageError(
                 f"{spec}: the transformers backend scores whole windows in float32: give precision=float32"

@@ -55,4 +55,4 @@ def load_asr(spec: str, options: Mapping[str, str]) -> ASR:
 
         return TransformersWhisper(name, others)
     check_options(spec, options, ("threads",))
-    return load_whisper(spec, str(read_count(spec, options, "threads", 1)) if "threads" in options else "")
+    return load_whisper(spec, read_count(spec, options, "threads", 1) if "threads" in options else None)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from otoscope.datasets.hub import hub_failures
 from otoscope.errors import ModelLoadingError, UnknownNameError
-from otoscope.models.local import digest_files
+from otoscope.models.local import digest_files, fetch_snapshot
 
-INSTALL = "pip install 'otoscope[transformers]'"
+EXTRA = "'otoscope[transformers]'"
 
 SMALL = ("*.json", "*.jinja", "*.model", "*.txt")
 """What is fetched to know a model: its configuration, tokeniser and template."""
@@ -96,13 +95,4 @@ def find_checkpoint(spec: str, revision: str = "") -> Checkpoint:
 
 @functools.cache
 def _fetch_small(repository: str, revision: str) -> Path:
-    try:
-        import huggingface_hub
-    except ImportError:
-        raise ModelLoadingError(f"{repository}: the hub needs huggingface-hub: {INSTALL}") from None
-    try:
-        return Path(
-            huggingface_hub.snapshot_download(repository, revision=revision or None, allow_patterns=list(SMALL))
-        )
-    except hub_failures() as error:
-        raise ModelLoadingError(f"{repository}: not on the hub, or the hub cannot be reached: {error}") from error
+    return fetch_snapshot(repository, SMALL, EXTRA, revision)

@@ -1,14 +1,13 @@
 """Load a model of the transformers library, and let it answer greedily."""
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from otoscope.errors import ModelLoadingError, UsageError
 from otoscope.models.chat import MAX_TOKENS
-from otoscope.models.checkpoint import INSTALL, Checkpoint
-from otoscope.models.local import wait_without_spinning
+from otoscope.models.checkpoint import EXTRA, Checkpoint
+from otoscope.models.local import require, wait_without_spinning
 from otoscope.models.protocol import Reply
 from otoscope.models.remote import check_options, read_count
 from otoscope.text import clean_text
@@ -60,8 +59,7 @@ def read_runtime(model: str, options: Mapping[str, str], known: Sequence[str] = 
     """
     check_options(model, options, known)
     for library in ("torch", "transformers"):
-        if importlib.util.find_spec(library) is None:
-            raise ModelLoadingError(f"{model}: needs {library}: {INSTALL}")
+        require(library, f"{model}:", EXTRA)
     return Runtime(
         read_choice(model, options, "dtype", DTYPES),
         options.get("device", ""),
@@ -100,7 +98,7 @@ def load_part(kind: str, checkpoint: Checkpoint, **arguments: Any) -> Any:
     except AttributeError as error:
         version = transformers.__version__
         raise ModelLoadingError(
-            f"{checkpoint.spec}: transformers {version} lacks {error.name or kind}: {INSTALL} --upgrade"
+            f"{checkpoint.spec}: transformers {version} lacks {error.name or kind}: pip install {EXTRA} --upgrade"
         ) from error
     except (ImportError, KeyError, OSError, RuntimeError, SafetensorError, TypeError, ValueError) as error:
         raise ModelLoadingError(f"{checkpoint.spec}: transformers cannot load its {kind}: {error}") from error

@@ -1,12 +1,11 @@
 """A GGUF chat model on llama.cpp, in this process."""
 
 import functools
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from otoscope.errors import ModelCallError, ModelLoadingError
 from otoscope.models.chat import MAX_TOKENS
-from otoscope.models.local import find_file, local_threads, wait_without_spinning
+from otoscope.models.local import find_file, local_threads, require, wait_without_spinning
 from otoscope.models.protocol import Reply
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ class LlamaChat:
     concurrency = 1
 
     def __init__(self, spec: str, threads: int | None = None) -> None:
-        if importlib.util.find_spec("xllamacpp") is None:
-            raise ModelLoadingError(f"{spec}: llama.cpp needs xllamacpp: pip install 'otoscope[local]'")
+        require("xllamacpp", f"{spec}: llama.cpp", "'otoscope[local]'")
         self._file, revision = find_file(spec, ".gguf")
         self._threads = threads or local_threads()
         self.id = spec

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,21 @@ def wait_without_spinning() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
+def require(module: str, what: str, package: str) -> None:
+    """Refuse to start without a library.
+
+    Args:
+        module: its name.
+        what: who needs it, as the message begins.
+        package: what pip is to install.
+
+    Raises:
+        ModelLoadingError: it is not installed; the message has the command that installs it.
+    """
+    if importlib.util.find_spec(module) is None:
+        raise ModelLoadingError(f"{what} needs {module}: pip install {package}")
+
+
 def find_folder(spec: str, files: Sequence[str]) -> tuple[Path, str]:
     """Return the folder with a model's files, and what identifies their content.
 
@@ -44,7 +60,7 @@ def find_folder(spec: str, files: Sequence[str]) -> tuple[Path, str]:
     check_folder(spec, files)
     if spec in named_with(files):
         return _fetch_named(spec)
-    folder = Path(spec) if Path(spec).is_dir() else _from_hub(spec, files)
+    folder = Path(spec) if Path(spec).is_dir() else fetch_snapshot(spec, files)
     _check_files(folder, files)
     return folder, digest_files(tuple(folder / name for name in files))
 
@@ -95,7 +111,7 @@ def find_file(spec: str, suffix: str) -> tuple[Path, str]:
         if spec.count("/") < 2 or not spec.endswith(suffix):  # noqa: PLR2004 - ORG/REPO/FILE
             raise UnknownNameError(f"weights of this kind, {suffix} file or ORG/REPO/FILE on the hub", spec, named)
         organisation, repository, name = spec.split("/", 2)
-        file = _from_hub(f"{organisation}/{repository}", [name]) / name
+        file = fetch_snapshot(f"{organisation}/{repository}", [name]) / name
     return file, digest_files((file,))
 
 
@@ -105,13 +121,28 @@ def _fetch_named(name: str) -> tuple[Path, str]:
     return folder, digest(*(file.sha256 for file in WEIGHTS[name].files))
 
 
-def _from_hub(repository: str, files: Sequence[str]) -> Path:
+def fetch_snapshot(
+    repository: str, files: Sequence[str], package: str = "'otoscope[local]'", revision: str = ""
+) -> Path:
+    """Return a folder with files of a repository on the hub, from the hub's cache where they are in it.
+
+    Args:
+        repository: ``ORG/REPO``.
+        files: names, or globs over names.
+        package: what brings the hub's client.
+        revision: a commit, branch or tag; the main branch if empty.
+
+    Raises:
+        ModelLoadingError: the client is not installed, the repository is not there, or the hub cannot be reached.
+    """
     try:
         import huggingface_hub
     except ImportError:
-        raise ModelLoadingError(f"{repository}: the hub needs huggingface-hub: pip install 'otoscope[local]'") from None
+        raise ModelLoadingError(f"{repository}: the hub needs huggingface-hub: pip install {package}") from None
     try:
-        return Path(huggingface_hub.snapshot_download(repository, allow_patterns=list(files)))
+        return Path(
+            huggingface_hub.snapshot_download(repository, revision=revision or None, allow_patterns=list(files))
+        )
     except hub_failures() as error:
         raise ModelLoadingError(f"{repository}: not on the hub, or the hub cannot be reached: {error}") from error
 

@@ -1,15 +1,13 @@
 """Whisper on CTranslate2: log-mel features and greedy transcription, one 30 s window at a time."""
 
 import functools
-import importlib.util
 import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from otoscope.audio import Audio
-from otoscope.errors import ModelLoadingError
-from otoscope.models.local import check_folder, find_folder, local_threads, wait_without_spinning
+from otoscope.models.local import check_folder, find_folder, local_threads, require, wait_without_spinning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,8 +58,7 @@ class Whisper:
 
     def __init__(self, spec: str, threads: int | None = None) -> None:
         for library in ("ctranslate2", "tokenizers"):
-            if importlib.util.find_spec(library) is None:
-                raise ModelLoadingError(f"{spec}: Whisper needs {library}: pip install 'otoscope[local]'")
+            require(library, f"{spec}: Whisper", "'otoscope[local]'")
         self._folder, revision = find_folder(spec, FILES)
         self._threads = threads or local_threads()
         self.id = spec
@@ -166,6 +163,6 @@ def check_whisper(spec: str) -> None:
 
 
 @functools.cache
-def load_whisper(spec: str, threads: str = "") -> Whisper:
+def load_whisper(spec: str, threads: int | None = None) -> Whisper:
     """Return the Whisper model that ``spec`` names, loaded once a process."""
-    return Whisper(spec, int(threads) if threads else None)
+    return Whisper(spec, threads)

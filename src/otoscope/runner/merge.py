@@ -1,24 +1,22 @@
 """The shards of a run, put together into one run that could have been made without them."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from otoscope.errors import RunError
 from otoscope.records import dump_json
-from otoscope.runner.folder import SAMPLES, TASKS, OpenedTask, RunFolder, read_header, read_tasks
+from otoscope.runner.folder import PART, SAMPLES, TASKS, OpenedTask, RunFolder, read_header, read_tasks
 from otoscope.runner.gating import FAILED
-from otoscope.runner.local import Event, RunResult, rescore
+from otoscope.runner.local import RunResult, Watch, rescore
 from otoscope.runner.log import Log, RunLock
 from otoscope.runner.shard import Shard
 from otoscope.runner.spoken import FOLDER
 
 SAME = ("schema", "model", "judge", "tasks", "limit", "seed", "long", "allow_cut", "gate")
 """What the headers of the shards must agree on; everything else may differ from machine to machine."""
-
-PART = ".part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class _Run:
     tasks: Sequence[OpenedTask]
 
 
-def merge(paths: Sequence[Path], target: Path, watch: Callable[[Event], None]) -> RunResult:
+def merge(paths: Sequence[Path], target: Path, watch: Watch) -> RunResult:
     """Put shards together and score the whole.
 
     A record that two shards have made is taken once; one that failed gives way to one that did not.

@@ -13,7 +13,7 @@ from otoscope.errors import AudioError, RunError
 from otoscope.gate.evidence import Energy
 from otoscope.gate.frozen import SETTINGS, read_content
 from otoscope.gate.rule import Gate, load_gate
-from otoscope.gate.signal import Heard, Scores, Signal
+from otoscope.gate.signal import RATE, Heard, Scores, Signal
 from otoscope.progress import CountProgress
 from otoscope.records import Clip, Decision, Sample, digest, dump_json
 from otoscope.runner.folder import RunFolder, existing_run, read_header, read_tasks
@@ -270,7 +270,7 @@ def _load_together(frozen: Mapping[str, Frozen]) -> dict[str, _Timed]:
     """Load gates so that equal signals are one, and let each measure once, so that no time holds the loading."""
     import numpy as np
 
-    noise = np.random.default_rng(0).standard_normal(WARM_UP_SECONDS * 16_000).astype(np.float32) / 20
+    noise = np.random.default_rng(0).standard_normal(WARM_UP_SECONDS * RATE).astype(np.float32) / 20
     shared: dict[str, _Remembering] = {}
     timed = {}
     for signature, asked in frozen.items():
@@ -282,6 +282,6 @@ def _load_together(frozen: Mapping[str, Frozen]) -> dict[str, _Timed]:
             else:
                 signals[name] = shared.setdefault(dump_json([name, dict(signal.settings)]), _Remembering(signal))
         joined = Gate(gate.id, signals, gate.conditions, gate.calibration, gate.disabled)
-        joined.measure(Clip((noise, 16_000), "noise"), everything=True)
+        joined.measure(Clip((noise, RATE), "noise"), everything=True)
         timed[signature] = _Timed(joined, {name: one for name, one in signals.items() if isinstance(one, _Remembering)})
     return timed
