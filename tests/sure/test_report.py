@@ -22,7 +22,8 @@ from otoscope.report.sure import render
 from otoscope.runner.folder import RunFolder
 from otoscope.runner.replay import replay
 from otoscope.sure.control import build_control
-from otoscope.sure.report import build, read_runs
+from otoscope.sure.report import build
+from otoscope.sure.runs import read_runs
 from otoscope.task import read_task
 from otoscope.weights import fetch
 

@@ -48,7 +48,8 @@ def report_command(
     from otoscope.progress import count_bar
     from otoscope.report.sure import render
     from otoscope.runner.replay import replay
-    from otoscope.sure.report import build, read_runs
+    from otoscope.sure.report import build
+    from otoscope.sure.runs import read_runs
 
     with count_bar("deciding") as watch:
         gates = replay(runs, specs, watch)
@@ -82,7 +83,8 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     from otoscope.cli.display import text_table
     from otoscope.progress import count_bar
     from otoscope.runner.replay import replay
-    from otoscope.sure.report import build, read_runs
+    from otoscope.sure.report import build
+    from otoscope.sure.runs import read_runs
 
     runs = (first, *more)
     with count_bar("deciding") as watch:
