@@ -116,31 +116,16 @@ def _source(source: Source, speech: Speech) -> dict[str, Any]:
 
 def to_markdown(datasheet: Datasheet) -> str:
     """Return the datasheet for people."""
-    settings, counts = datasheet["settings"], datasheet["counts"]
-    screened = settings["screen"]
+    settings = datasheet["settings"]
+    screened = "left out" if settings["screen"] else "kept"
+    versions = ", ".join(f"{name} {number}" for name, number in datasheet["versions"].items())
     lines = [
         f"# Datasheet of SURE {datasheet['set']}",
         "",
         f"{datasheet['reconstruction']} Recipe {settings['recipe']}, seed {settings['seed']}, {_choices(settings)}.",
         "",
-        "## Rows",
-        "",
-        "| split | sources | " + " | ".join(COLUMNS) + " |",
-        "|---|---|" + "---|" * len(COLUMNS),
-        *(_count_line(split, found) for split, found in counts.items()),
-        "",
-        f"Rows that hold a voice of another split are {'left out' if screened else 'kept'}.",
-        "Rows of one source depend on one another: intervals are over sources, never over rows.",
-        "Rows of silence differ in length alone, so a scorer that pads them all sees one input.",
-        "",
-        "| family | " + " | ".join(counts) + " |",
-        "|---|" + "---|" * len(counts),
-        *(
-            f"| {name} | " + " | ".join(str(found["families"][name]) for found in counts.values()) + " |"
-            for name in next(iter(counts.values()))["families"]
-        ),
-        "",
-        f"## Rows that leak, {'left out' if screened else 'kept'}",
+        *_rows_section(datasheet["counts"], screened),
+        f"## Rows that leak, {screened}",
         "",
         *([f"- `{name}`" for name in datasheet["leaking"]] or ["None."]),
         "",
@@ -154,6 +139,40 @@ def to_markdown(datasheet: Datasheet) -> str:
         "",
         *(f"- {name}: {text}" for name, text in datasheet["prompts"].items()),
         "",
+        *_origin_sections(datasheet),
+        "## To tell whether two builds are the same",
+        "",
+        f"Content: `{datasheet['content']}`. Made with {versions}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rows_section(counts: Mapping[str, Any], screened: str) -> list[str]:
+    return [
+        "## Rows",
+        "",
+        "| split | sources | " + " | ".join(COLUMNS) + " |",
+        "|---|---|" + "---|" * len(COLUMNS),
+        *(_count_line(split, found) for split, found in counts.items()),
+        "",
+        f"Rows that hold a voice of another split are {screened}.",
+        "Rows of one source depend on one another: intervals are over sources, never over rows.",
+        "Rows of silence differ in length alone, so a scorer that pads them all sees one input.",
+        "",
+        "| family | " + " | ".join(counts) + " |",
+        "|---|" + "---|" * len(counts),
+        *(
+            f"| {name} | " + " | ".join(str(found["families"][name]) for found in counts.values()) + " |"
+            for name in next(iter(counts.values()))["families"]
+        ),
+        "",
+    ]
+
+
+def _origin_sections(datasheet: Datasheet) -> list[str]:
+    """Return who speaks in the sources, and under which licences."""
+    return [
         "## Speakers",
         "",
         *(f"- {split}: {len(found)} known" for split, found in datasheet["speakers"].items()),
@@ -166,14 +185,7 @@ def to_markdown(datasheet: Datasheet) -> str:
         "",
         "Every clip but silence, noise and tones is an adaptation of the sources: their licences hold for it.",
         "",
-        "## To tell whether two builds are the same",
-        "",
-        f"Content: `{datasheet['content']}`. Made with "
-        + ", ".join(f"{name} {number}" for name, number in datasheet["versions"].items())
-        + ".",
-        "",
     ]
-    return "\n".join(lines)
 
 
 def _choices(settings: Mapping[str, Any]) -> str:
