@@ -285,10 +285,10 @@ def test_check_goes_on_after_a_task_that_cannot_be_read(make_task: MakeTask, tmp
 
 
 UNSCORABLE: dict[str, tuple[dict[str, Any], str]] = {
-    "sequence": ({"kind": "sequence", "metrics": ["accuracy"]}, "metrics: accuracy scores a task of kind class"),
-    "verdicts": ({"kind": "classification", "metrics": ["wer"]}, "metrics: wer scores a task of kind regression or"),
     "number": ({"kind": "regression", "metrics": ["mae", "accuracy"]}, "label: mae: 'high' is not a number"),
-    "hub": ({"kind": "sequence", "metrics": ["accuracy"], "path": "Org/x", "version": "a" * 40}, "metrics: accuracy"),
+    "empty option": ({"options": ["high", "low", " "]}, "options: one is empty"),
+    "twins": ({"options": ["high", "low", "Low"]}, "options: 'low' and 'Low' are the same to a judge"),
+    "several": ({"options": ["hihg", "low"], "multi_label": True}, "label: 'high' is not among the options hihg, low"),
 }
 
 

@@ -70,6 +70,16 @@ def test_variants_survive_json(tmp_path: Path) -> None:
         ({"id": "a/../b"}, "id"),
         ({"metrics": ["weer"]}, "metrics: 'weer'.*wer"),
         ({"metrics": ["wer", "wer"]}, "metrics"),
+        ({"kind": "sequence", "metrics": ["accuracy"]}, "metrics: accuracy scores a classification or a regression"),
+        ({"kind": "classification", "metrics": ["wer"]}, "metrics: wer scores a sequence"),
+        ({"kind": "regression", "metrics": ["mae", "wer"]}, "metrics: wer scores a sequence"),
+        ({"kind": "regression", "metrics": ["llm_judge_accuracy"]}, "metrics: llm_judge_accuracy scores a class"),
+        (
+            {"kind": "regression", "metrics": ["angle_difference"], "target_format": {"type": "number", "unit": "gon"}},
+            "metrics: unknown unit of angles 'gon'",
+        ),
+        ({"kind": "sequence", "metrics": ["sacrebleu"], "languages": ["en", "zh"]}, "metrics: sacrebleu splits en and"),
+        ({"kind": "sequence", "metrics": ["sacrebleu"], "languages": ["klingon!"]}, "'klingon!' is no tag"),
         ({"version": "main"}, "version: 'main'"),
         ({"parts": [{"path": "org/x"}]}, "parts: give either path or parts"),
         ({"path": "", "parts": [{"path": "x"}]}, r"parts\.0\.path"),
@@ -86,6 +96,31 @@ def test_variants_survive_json(tmp_path: Path) -> None:
 def test_wrong_key_is_named(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=message):
         read_task(_task(tmp_path, **changes))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "kind"),
+    [
+        (["mse"], "regression"),
+        (["token_error_rate"], "regression"),
+        (["wer"], "sequence"),
+        (["accuracy"], "classification"),
+        (["accuracy", "mae"], "regression"),
+    ],
+)
+def test_metrics_tell_the_kind_that_a_task_file_does_not_name(metrics: list[str], kind: str, tmp_path: Path) -> None:
+    file = _task(tmp_path, metrics=metrics)
+    content = json.loads(file.read_text("utf-8"))
+    content.pop("kind", None)
+    file.write_text(json.dumps(content), encoding="utf-8")
+    assert read_task(file).kind == kind
+
+
+def test_a_task_s_language_and_form_choose_what_its_metrics_do(tmp_path: Path) -> None:
+    chinese = read_task(_task(tmp_path, kind="sequence", metrics=["sacrebleu"], languages=["zh-TW"]))
+    assert "tok:zh" in chinese.metric("sacrebleu").signature
+    items = read_task(_task(tmp_path, kind="regression", metrics=["iou"], target_format={"type": "list"}))
+    assert "of:set" in items.metric("iou").signature
 
 
 def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:

@@ -1,17 +1,14 @@
 """What keeps a task from being run, and what the benchmark asks of one before it takes it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from otoscope.audio import read_audio
 from otoscope.datasets import try_samples
 from otoscope.errors import AudioError, MetricError, TaskError
 from otoscope.judges.labels import Labels, labels_of, name_of
 from otoscope.judges.question import Question
-from otoscope.metrics import Metric
-from otoscope.metrics.labels import JudgedAccuracy
 from otoscope.records import Sample
-from otoscope.score import task_metric
 from otoscope.task import UNKNOWN, Task
 
 _FEWEST_SAMPLES = 32
@@ -47,14 +44,6 @@ class Contents:
 
 def problems(task: Task, contents: Contents) -> Iterator[str]:
     """Yield what is wrong with a task, its rows and its clips; the samples go into ``contents``."""
-    metrics = []
-    for name in task.metrics:
-        found = task_metric(task, name)
-        if isinstance(found, JudgedAccuracy) != (task.kind == "classification"):
-            fits = "classification" if isinstance(found, JudgedAccuracy) else "regression or sequence"
-            yield f"{task.file}: metrics: {name} scores a task of kind {fits}, and this one is of kind {task.kind}"
-        else:
-            metrics.append(found)
     if task.hub_parts:
         return
     for sample in try_samples(task):
@@ -62,7 +51,7 @@ def problems(task: Task, contents: Contents) -> Iterator[str]:
             yield str(sample)
             continue
         contents.add(sample)
-        for problem in (*_clip_problems(sample), *_label_problems(task, sample, metrics)):
+        for problem in (*_clip_problems(sample), *_option_problems(sample), *_label_problems(task, sample)):
             yield f"{task.id} {sample.id}: {problem}"
     yield from _synonym_problems(task, contents)
 
@@ -75,20 +64,32 @@ def _clip_problems(sample: Sample) -> Iterator[str]:
             yield f"{error.reason}: {error}"
 
 
-def _label_problems(task: Task, sample: Sample, metrics: Sequence[Metric]) -> Iterator[str]:
+def _option_problems(sample: Sample) -> Iterator[str]:
+    """Yield which options no answer could choose, or tell apart."""
+    named: dict[str, str] = {}
+    for option in sample.options:
+        name = name_of(option, musical=True)
+        if not option.strip():
+            yield "options: one is empty"
+        elif name in named:
+            yield f"options: {named[name]!r} and {option!r} are the same to a judge"
+        named[name] = option
+
+
+def _label_problems(task: Task, sample: Sample) -> Iterator[str]:
     """Yield why no answer to a sample could be scored."""
     key = task.columns.label
     if sample.expect == "abstain":
         return
     if task.kind != "classification":
-        for found in metrics:
+        for name in task.metrics:
             try:
-                found.row(sample.target, sample.target)
+                task.metric(name).row(sample.target, sample.target)
             except MetricError as error:
-                yield f"{key}: {found.name}: {error}"
+                yield f"{key}: {name}: {error}"
     elif not sample.target.strip():
         yield f"{key}: empty"
-    elif sample.options and not task.multi_label:
+    elif sample.options:
         labels = _labels(task, sample)
         options = {name_of(option, musical=labels.musical) for option in sample.options}
         if not labels.target <= options | set(labels.letters.values()):

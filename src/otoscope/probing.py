@@ -20,7 +20,6 @@ from otoscope.runner.controls import Condition, Control, Place, ask_under, pair_
 from otoscope.runner.judging import question_of
 from otoscope.runner.local import Begun, Counted, Watch
 from otoscope.runner.spoken import DEFAULT_ASR, Scribe
-from otoscope.score import task_metric
 from otoscope.stats import exact_interval, mcnemar
 from otoscope.task import Task
 
@@ -279,7 +278,7 @@ _Marks = Mapping[Condition, Mapping[Place, _Mark]]
 def _metric(task: Task) -> Metric:
     """Return the task's first metric, from the primary one on, that one sample has a value of."""
     for name in (task.primary, *task.metrics):
-        found = task_metric(task, name)
+        found = task.metric(name)
         if found.pooling != "rows":
             return found
     raise UsageError(f"{task.id}: {', '.join(task.metrics)} cannot be told of one sample; probe with other tasks")

@@ -1,5 +1,6 @@
 """Records to scores, from the files of a run alone: no audio, no model."""
 
+import functools
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,11 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otoscope.audio import alteration
 from otoscope.errors import MetricError, UnreadableValueError
-from otoscope.judges.form import UNITS
 from otoscope.judges.judge import Judge
+from otoscope.judges.labels import name_of
 from otoscope.keys import KeyIndex
-from otoscope.metrics import Metric, Rows
-from otoscope.metrics import metric as find_metric
+from otoscope.metrics import IN_UNITS, Metric, Rows
 from otoscope.records import Outcome, Prediction, Score, add_usage
 from otoscope.relative import scale
 from otoscope.runner.judging import find_judgement, question_of
@@ -27,18 +27,6 @@ MISSING: tuple[Outcome, ...] = ("missing", "error", "undecided", "unparsed")
 """Outcomes that leave a score incomplete. ``na``, ``abstained`` and ``unsupported`` are results."""
 
 _SEVERAL = 5
-
-
-def task_metric(task: Task, name: str) -> Metric:
-    """Return one of a task's metrics; an angle is measured in the unit that the task's ``target_format`` names.
-
-    Args:
-        task: the task.
-        name: one of its metrics.
-    """
-    named = str(task.target_format.get("unit", "")).casefold()
-    in_degrees = name == "angle_difference" and UNITS.get(named) == UNITS["degrees"]
-    return find_metric(name, kind=task.kind, format="degrees" if in_degrees else None)
 
 
 class Missing(NamedTuple):
@@ -117,7 +105,7 @@ class Reader:
         self._predictions = predictions
         self._judgements = judgements
         names = (task.primary, *(name for name in task.metrics if name != task.primary))
-        self.metrics = [task_metric(task, name) for name in names]
+        self.metrics = [task.metric(name) for name in names]
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Reading]:
         """Yield what became of each row of ``samples.jsonl``."""
@@ -255,8 +243,8 @@ class TaskScorer:
         row = reading.row
         self._counts[reading.outcome] += 1
         if self._task.kind == "classification" and row["expect"] == "answer":
-            self._targets[row["target"]] += 1
-            self._options[len(row["options"])] += 1
+            self._targets[_name(row["target"])] += 1
+            self._options[len({_name(option) for option in row["options"]})] += 1
         self._seconds += reading.seconds
         self._result.altered.update(set(map(alteration, reading.changes)))
         for key, usage in reading.usage:
@@ -331,16 +319,26 @@ class TaskScorer:
         return chance, max(self._targets.values()) / n
 
 
+@functools.lru_cache(maxsize=4096)
+def _name(label: str) -> str:
+    """Return the name by which judges compare labels: ``Yes`` and ``yes`` are one answer, also to a guesser."""
+    return name_of(label)
+
+
 def _scale(value: float | None, metric: Metric, na_rate: float | None) -> float | None:
     return None if value is None or na_rate is None else scale(value, metric.better, na_rate)
 
 
 def summarise(tasks: Iterable[TaskScores]) -> list[dict[str, Any]]:
-    """Return the mean of each metric over the tasks of each kind where it is the primary one and defined."""
+    """Return the mean of each metric over the tasks of each kind where it is the primary one and defined.
+
+    A regression counts as scaled by its N/A rate. Errors that every task has in a unit of its own have no mean.
+    """
     values: dict[tuple[str, str, str], list[float]] = {}
     for score in (score for task in tasks for score in task.scores[:1]):
-        if score.value is not None:
-            values.setdefault((score.kind, score.metric, score.better), []).append(score.value)
+        value = score.value if score.na_rate is None else score.scaled
+        if value is not None and score.metric not in IN_UNITS:
+            values.setdefault((score.kind, score.metric, score.better), []).append(value)
     return [
         {"kind": kind, "metric": name, "better": better, "tasks": len(found), "mean": sum(found) / len(found)}
         for (kind, name, better), found in sorted(values.items())

@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from otoscope.errors import TaskError, UnknownNameError
+from otoscope.errors import TaskError, UnknownNameError, UsageError
 from otoscope.jsonfile import load_json
 from otoscope.records import Better, Kind, digest, dump_json
+
+if TYPE_CHECKING:
+    from otoscope.metrics import Metric
 
 PACKAGE = Path(__file__).parent
 
@@ -33,9 +36,6 @@ UNKNOWN = "unknown"
 
 _HUB_PATH = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-
-SEQUENCE_METRICS = frozenset({"wer", "wer_raw", "cer", "cer_raw", "mer", "per", "pos_error_rate", "sacrebleu"})
-"""A six-key task file names no kind; with one of these metrics it is a sequence task, else a classification."""
 
 NA_RATE = "na_rate"
 
@@ -112,6 +112,12 @@ class Task:
     def primary(self) -> str:
         """The metric that tables show first."""
         return self.primary_metric or self.metrics[0]
+
+    def metric(self, name: str) -> "Metric":
+        """Return one of the task's metrics, in the unit, form and language that the task declares."""
+        from otoscope.metrics import task_metric
+
+        return task_metric(name, self.kind, languages=self.languages, target_format=self.target_format)
 
     @property
     def hash(self) -> str:
@@ -205,7 +211,7 @@ def _validate(content: Any, file: Path) -> None:
 
 
 def _check_metrics(content: Mapping[str, Any], file: Path) -> None:
-    from otoscope.metrics import METRICS
+    from otoscope.metrics import METRICS, kind_of, task_metric
 
     if content["metrics"] == [NA_RATE]:
         raise TaskError(f"{file}: metrics: {NA_RATE} alone says nothing of the values; give a metric of them too")
@@ -215,6 +221,14 @@ def _check_metrics(content: Mapping[str, Any], file: Path) -> None:
         if name not in METRICS:
             near = difflib.get_close_matches(name, METRICS, n=3) or sorted(METRICS)
             raise TaskError(f"{file}: metrics: {name!r} is not a metric; did you mean {', '.join(near)}?")
+    kind = content.get("kind") or kind_of(content["metrics"])
+    for name in content["metrics"]:
+        try:
+            task_metric(
+                name, kind, languages=content.get("languages", ()), target_format=content.get("target_format", {})
+            )
+        except UsageError as error:
+            raise TaskError(f"{file}: metrics: {error}") from None
     primary = content.get("primary_metric")
     if primary and primary not in content["metrics"]:
         raise TaskError(f"{file}: primary_metric: {primary!r} is not among metrics {content['metrics']}")
@@ -256,8 +270,10 @@ def _to_task(content: Mapping[str, Any], file: Path) -> Task:
     values["columns"] = Columns(**{**columns, "audio": tuple(columns.get("audio", ()))})
     values["parts"] = tuple(Part(**{**part, "files": tuple(part.get("files", ()))}) for part in values.get("parts", ()))
     values.setdefault("id", values["name"].replace(" ", "-"))
-    sequence = bool(SEQUENCE_METRICS & set(values["metrics"]))
-    values.setdefault("kind", "sequence" if sequence else "classification")
+    if "kind" not in values:
+        from otoscope.metrics import kind_of
+
+        values["kind"] = kind_of(values["metrics"])
     return Task(file=file, content=content, **values)
 
 

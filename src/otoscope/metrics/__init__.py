@@ -3,9 +3,10 @@
 Where a published list has two names for one definition, both names are here and lead to one class.
 """
 
-from typing import Final, Literal, TypeVar, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TypeVar, get_args
 
-from otoscope.errors import UnknownNameError
+from otoscope.errors import UnknownNameError, UsageError
 from otoscope.metrics.beats import MissTime
 from otoscope.metrics.edit import EditRate
 from otoscope.metrics.intervals import EventF1, Iou, IouFormat, SpanF1
@@ -17,7 +18,7 @@ from otoscope.metrics.speakers import DiarizationErrorRate
 from otoscope.metrics.translation import SacreBleu, tokenizer_for
 from otoscope.records import Kind
 
-__all__ = ["METRICS", "Metric", "MetricName", "Pooling", "Rows", "metric"]
+__all__ = ["IN_UNITS", "METRICS", "Metric", "MetricName", "Pooling", "Rows", "kind_of", "metric", "task_metric"]
 
 MetricName = Literal[
     "accuracy",
@@ -83,6 +84,19 @@ METRICS: Final[dict[MetricName, Metric]] = {
     "wer_raw": EditRate("wer_raw", unit="word", normaliser="raw"),
 }
 
+OF_ANSWERS: Final[frozenset[str]] = frozenset(
+    {"cer", "cer_raw", "mer", "per", "pos_error_rate", "sacrebleu", "wer", "wer_raw"}
+)
+"""Metrics that compare the raw answer, and so go with sequences alone."""
+IN_UNITS: Final[frozenset[str]] = frozenset(
+    {"mae", "mean_absolute_difference", "median_absolute_error", "miss_time", "mse"}
+)
+"""Errors in the unit of the values, so that those of two tasks have no mean."""
+OF_VERDICTS: Final[frozenset[str]] = frozenset({"accuracy", "llm_judge_accuracy"})
+"""Metrics that count a judge's verdicts, and so go with classifications alone; but see ``metric`` for accuracy."""
+
+_ANGLE_UNITS: Final = {"deg": "degrees", "degree": "degrees", "rad": "radians", "radian": "radians"}
+
 T = TypeVar("T")
 
 
@@ -114,6 +128,55 @@ def metric(
         case "sacrebleu" if language:
             return SacreBleu(name, tokenizer=tokenizer_for(language))
     return METRICS[_known("metric", name, get_args(MetricName))]
+
+
+def task_metric(
+    name: str, kind: Kind, *, languages: Sequence[str] = (), target_format: Mapping[str, Any] | None = None
+) -> Metric:
+    """Return the metric of that name as a task with these keys declares it.
+
+    Args:
+        name: a key of ``METRICS``.
+        kind: the task's kind.
+        languages: of the targets; BLEU needs all of them to have one tokenizer.
+        target_format: its ``unit`` is that of angles, and its ``type`` tells lists of items from time spans in iou.
+
+    Raises:
+        UnknownNameError: no metric has that name, or the metric knows no such unit.
+        UsageError: the metric does not fit the kind, or the languages need different tokenizers.
+    """
+    declared = target_format or {}
+    fitting = _kinds(name)
+    if kind not in fitting:
+        raise UsageError(f"{name} scores a {' or a '.join(fitting)}, and the kind of this task is {kind}")
+    match name:
+        case "angle_difference":
+            unit = str(declared.get("unit", "radians")).casefold()
+            return metric(name, format=_ANGLE_UNITS.get(unit, unit))
+        case "iou":
+            return metric(name, format="set" if declared.get("type") == "list" else "spans")
+        case "sacrebleu" if len(tokenizers := {tokenizer_for(tag): tag for tag in languages}) > 1:
+            raise UsageError(
+                f"{name} splits {' and '.join(tokenizers.values())} into words in different ways; name the language of "
+                "the targets alone under languages"
+            )
+    return metric(name, kind=kind, language=next(iter(languages), None))
+
+
+def kind_of(names: Sequence[str]) -> Kind:
+    """Return the kind of a task that has these metrics and, as the benchmark's own task files, names no kind."""
+    fitting = [_kinds(name) for name in names if name != "na_rate"]
+    if any(kinds == ("sequence",) for kinds in fitting):
+        return "sequence"
+    return "regression" if any(kinds == ("regression",) for kinds in fitting) else "classification"
+
+
+def _kinds(name: str) -> tuple[Kind, ...]:
+    if name == "accuracy":
+        return "classification", "regression"
+    if name in OF_VERDICTS:
+        return ("classification",)
+    return ("sequence",) if name in OF_ANSWERS else ("regression",)
 
 
 def _known(what: str, name: str, names: tuple[T, ...]) -> T:

@@ -1,9 +1,11 @@
 """BLEU as sacreBLEU computes it, on its scale from 0 to 100."""
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from otoscope.errors import UsageError
 from otoscope.metrics.protocol import Pooling, Rows, totals
 from otoscope.records import Better
 
@@ -11,14 +13,28 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 _ORDERS: Final = 4
-#: Languages for which the default tokenizer would see a sentence as one word. The others that sacreBLEU offers for
-#: them need a dictionary or download a model.
-_TOKENIZERS: Final = {"zh": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"}
+#: Tokenizers for languages of which the default one would see a sentence as one word, by every code of the language.
+#: The others that sacreBLEU offers for them need a dictionary or download a model.
+_TOKENIZERS: Final = {
+    code: tokenizer
+    for codes, tokenizer in (
+        ("zh zho chi cmn yue wuu nan hak", "zh"),
+        ("ja jpn th tha lo lao km khm my mya bur", "char"),
+    )
+    for code in codes.split()
+}
+_TAG: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*")
 
 
 def tokenizer_for(language: str) -> str:
-    """Return the sacreBLEU tokenizer for a language tag such as ``en`` or ``zh-TW``."""
-    return _TOKENIZERS.get(language.replace("_", "-").split("-")[0].casefold(), "13a")
+    """Return the sacreBLEU tokenizer for a language tag such as ``en`` or ``zh-TW``.
+
+    Raises:
+        UsageError: it is no language tag.
+    """
+    if not _TAG.fullmatch(language):
+        raise UsageError(f"language {language!r} is no tag; give one such as en, zh or pt-BR")
+    return _TOKENIZERS.get(re.split("[-_]", language)[0].casefold(), "13a")
 
 
 @dataclass(frozen=True, slots=True)
