@@ -3,14 +3,15 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from conftest import MakeTask
 
 import otoscope
+from otoscope.audio import Intake
 from otoscope.compare import compare_runs
 from otoscope.errors import ModelCallError, RunError
 from otoscope.runner.folder import read_header
@@ -118,13 +119,80 @@ def test_only_samples_with_two_outcomes_count(make_task: MakeTask, tmp_path: Pat
     assert not found.complete
 
 
-def test_a_sample_whose_target_changed_is_left_out(make_task: MakeTask, tmp_path: Path) -> None:
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "target": ({"label": "high"}, "another target"),
+    "clip": ({"audio": "3.wav"}, "other audio"),
+    "clips": ({"audio2": "3.wav"}, "other audio"),
+    "instruction": ({"instruction": "Is tone 1 low?"}, "another instruction"),
+    "text": ({"text": "Think twice."}, "another text"),
+    "options": ({"options": ["low", "high", "none"]}, "other options"),
+    "source": ({"cluster": "a flute"}, "another source"),
+    "several": ({"label": "high", "audio": "3.wav"}, "another target, other audio"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_sample_that_is_not_the_same_in_both_runs_is_left_out(name: str, make_task: MakeTask, tmp_path: Path) -> None:
+    change, state = CHANGES[name]
     task = make_task(4)
     a = run(task, right, tmp_path / "a")
-    add_to_rows(task, lambda number: {"label": "high"} if number == 1 else {})
-    [compared] = compare_runs(a, run(task, right, tmp_path / "b")).tasks
-    assert compared.left_out == {"another target": 1}
+    add_to_rows(task, lambda number: change if number == 1 else {})
+    found = compare_runs(a, run(task, right, tmp_path / "b"))
+    [compared] = found.tasks
+    assert compared.left_out == {state: 1}
     assert compared.differences[0].n == 3
+    assert not found.complete
+
+
+def test_rows_that_moved_beneath_their_numbers_are_not_paired(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    file = task / "samples.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    runs = []
+    for folder, listed in (("a", rows), ("b", [rows[1], *rows])):
+        numbered = [{**row, "id": str(number)} for number, row in enumerate(listed)]
+        file.write_text("".join(json.dumps(row) + "\n" for row in numbered))
+        runs.append(run(task, right, tmp_path / folder))
+    found = compare_runs(*runs)
+    moved = "another target, other audio, another instruction"
+    assert found.tasks[0].left_out == {moved: 4, "absent / ok": 1}
+    assert found.tasks[0].differences[0].p is None
+    assert not found.complete
+
+
+def test_models_that_take_audio_differently_are_paired(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    add_to_rows(task, lambda number: {"audio2": f"{3 - number}.wav"})
+
+    class Narrow:
+        id: str = "narrow"
+        settings: ClassVar[dict[str, str]] = {}
+        intake = Intake(rate=8_000, clips=1, longest=0.8)
+        batch = concurrency = 1
+
+        def answer(self, requests: Sequence[otoscope.Request]) -> list[otoscope.Reply]:
+            return [otoscope.Reply(right(int(request.instruction.split()[2]))) for request in requests]
+
+    a, b = run(task, right, tmp_path / "a"), tmp_path / "b"
+    otoscope.run(str(task), model=Narrow(), judge="rules", folder=b)
+    found = compare_runs(a, b)
+    assert (found.tasks[0].differences[0].n, found.complete) == (4, True)
+
+
+def test_runs_that_read_no_row_are_not_complete(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    (task / "samples.jsonl").write_text("")
+    found = compare_runs(run(task, right, tmp_path / "a"), run(task, right, tmp_path / "b"))
+    assert (found.tasks[0].left_out, found.complete) == ({}, False)
+
+
+def test_a_clip_that_one_run_could_not_decode_is_an_error_there_and_no_other_clip(
+    make_task: MakeTask, tmp_path: Path
+) -> None:
+    task = make_task(4)
+    a = run(task, right, tmp_path / "a")
+    (task / "1.wav").write_bytes(b"")
+    assert compare_runs(a, run(task, right, tmp_path / "b")).tasks[0].left_out == {"ok / error": 1}
 
 
 def test_errors_of_sequences_are_compared_by_sources(make_task: MakeTask, tmp_path: Path) -> None:
@@ -166,3 +234,14 @@ def test_the_command_prints_a_table_or_one_document(make_task: MakeTask, tmp_pat
     assert found == json.loads(json.dumps(compare_runs(*runs).to_json()))
     assert found["complete"]
     assert len(found["flips"]) == 7
+
+
+def test_the_command_fails_where_samples_are_not_the_same(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    a = run(task, right, tmp_path / "a")
+    add_to_rows(task, lambda number: {"instruction": f"Is tone {number} low?"})
+    b = run(task, right, tmp_path / "b")
+    command = [sys.executable, "-m", "otoscope", "compare", str(a), str(b)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "left out: tones: 4 samples (another instruction)" in found.stdout

@@ -1,17 +1,18 @@
 """Compare two runs sample by sample: paired differences, tests, and the samples on which the runs disagree.
 
-Only samples count for which both runs have an outcome that a metric can take, so both values rest on the same samples.
+Only samples count that ask the same in both runs and for which both have an outcome that a metric can take, so both
+values rest on the same samples. An id alone does not make two samples one.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from otoscope.errors import RunError
 from otoscope.metrics import Metric
-from otoscope.records import Better, dump_json
+from otoscope.records import Better, Outcome, dump_json
 from otoscope.runner.folder import RunFolder, read_header, read_tasks, stored_judge
 from otoscope.score import MISSING, Reader, Reading
 from otoscope.stats import count_clusters, difference_interval, holm, mcnemar, sign_flip
@@ -24,8 +25,19 @@ Test = Literal["mcnemar", "sign-flip"]
 ABSENT = "absent"
 """Stands for the outcome of a sample that a run does not have."""
 
-CHANGED = "another target"
-"""Stands for the outcomes of a sample whose target is not the same in both runs."""
+CHANGES: Final[Mapping[str, str]] = {
+    "target": "another target",
+    "content": "other audio",
+    "instruction": "another instruction",
+    "text": "another text",
+    "options": "other options",
+    "expect": "answerable in one alone",
+    "cluster": "another source",
+}
+"""What stands for the outcomes of a sample that differs between the runs in a field of its row in ``samples.jsonl``."""
+
+RESULTS: Final = frozenset(get_args(Outcome)) - frozenset(MISSING)
+"""The outcomes that leave a comparison complete."""
 
 
 class Flip(NamedTuple):
@@ -91,7 +103,8 @@ class TaskComparison:
         task: id of the task.
         differences: one a metric, the primary one first.
         flips: samples that one run has right and the other wrong; only where a metric says right or wrong.
-        left_out: how often the two runs had which outcomes, where a sample is not compared, such as ``na / ok``.
+        left_out: how often the two runs had which outcomes, where a sample is not compared, such as ``na / ok``; or in
+            what the sample differs between them, such as ``other audio``.
     """
 
     task: str
@@ -101,8 +114,9 @@ class TaskComparison:
 
     @property
     def complete(self) -> bool:
-        """Whether every sample has an outcome in both runs."""
-        return not any(outcome in (*MISSING, ABSENT) for pair in self.left_out for outcome in pair.split(" / "))
+        """Whether there are samples, and each is the same in both runs and has an outcome in both."""
+        found = bool(self.left_out) or any(row.n for row in self.differences)
+        return found and all(RESULTS.issuperset(pair.split(" / ")) for pair in self.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +143,7 @@ class RunComparison:
 
     @property
     def complete(self) -> bool:
-        """Whether every sample of the common tasks has an outcome in both runs."""
+        """Whether every sample of the common tasks is the same in both runs and has an outcome in both."""
         return all(task.complete for task in self.tasks)
 
     def to_json(self) -> dict[str, Any]:
@@ -217,8 +231,8 @@ def _compare_task(name: str, one: _Run, other: _Run) -> TaskComparison:
         match = readings.pop(reading.row["id"], None)
         if match is None:
             left_out[f"{ABSENT} / {reading.outcome}"] += 1
-        elif match.row["target"] != reading.row["target"]:
-            left_out[CHANGED] += 1
+        elif changes := _changes(match.row, reading.row):
+            left_out[changes] += 1
         elif match.outcome == reading.outcome == "ok":
             pairs.append(_Pair(match, reading))
         else:
@@ -230,6 +244,17 @@ def _compare_task(name: str, one: _Run, other: _Run) -> TaskComparison:
         differences.append(_difference(name, metric, *rows, [pair.a.row["cluster"] for pair in pairs]))
     flips = tuple(_flips(reader_a.metrics, reader_b.metrics, pairs))
     return TaskComparison(name, tuple(differences), flips, dict(left_out))
+
+
+def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return in what two rows of one id differ; an empty string where they ask the same, as far as both runs know.
+
+    The digests of the clips are those of the decoded files, before a model's intake changed them. A run has none where
+    a clip could not be decoded, nor does one that an earlier version made.
+    """
+    unheard = any(row["audio"] and not row.get("content") for row in (one, other))
+    names = [name for name in CHANGES if name != "content" or not unheard]
+    return ", ".join(CHANGES[name] for name in names if one[name] != other[name])
 
 
 def _common_metrics(task: str, a: Reader, b: Reader) -> Iterator[tuple[Metric, int, int]]:

@@ -28,7 +28,9 @@ def command(first: Path, second: Path, force: bool, as_json: bool) -> int:
 
     The difference is that of the first run minus the second, with a paired 95 % interval over sources. The test is
     McNemar's for right and wrong answers to independent samples, else the answers are exchanged source by source;
-    p-values are also adjusted after Holm for all tests of the table. Exit status 1: a sample has no outcome in one run.
+    p-values are also adjusted after Holm for all tests of the table. Samples are paired by id, and left out where
+    target, audio, instruction, text, options or source are not the same in both runs. Exit status 1: a sample is left
+    out for that, or has no outcome in one run.
 
     \b
     Examples:
