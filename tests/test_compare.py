@@ -204,6 +204,36 @@ def test_errors_of_sequences_are_compared_by_sources(make_task: MakeTask, tmp_pa
     assert compared.flips == ()
 
 
+def test_refusing_hard_samples_is_told_beside_the_difference(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4, kind="regression", metrics=["mae"])
+    add_to_rows(task, lambda number: {"label": str(number)})
+    a = run(task, lambda number: str(number + 1) if number < 2 else "I cannot tell.", tmp_path / "a")
+    b = run(task, lambda number: str(number + (2 if number < 2 else 9)), tmp_path / "b")
+    found = compare_runs(a, b)
+    [compared] = found.tasks
+    [row] = compared.differences
+    assert (row.a, row.b, row.n, row.na_rate_a, row.na_rate_b) == (1, 2, 2, 0.5, 0)
+    assert compared.left_out == {"na / ok": 2}
+    [note, *_] = compared.notes
+    assert note.startswith("A gave no value on 2 of 4, B on 0 of 4; the difference is over the samples")
+    assert found.complete
+    assert found.to_json()["notes"] == {"tones": list(compared.notes)}
+    command = [sys.executable, "-m", "otoscope", "compare", str(a), str(b)]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "50%, 0%" in table
+    assert f"note: tones: {note}" in table
+
+
+def test_equal_rates_of_answers_without_a_value_need_no_note(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(24, kind="regression", metrics=["mae"])
+    add_to_rows(task, lambda number: {"label": str(number)})
+    a = run(task, lambda number: str(number + 1) if number else "N/A", tmp_path / "a")
+    b = run(task, lambda number: str(number + 2) if number else "N/A", tmp_path / "b")
+    [compared] = compare_runs(a, b).tasks
+    assert compared.differences[0].na_rate_a == compared.differences[0].na_rate_b == pytest.approx(1 / 24)
+    assert compared.notes == ()
+
+
 def test_runs_of_different_judges_are_refused(make_task: MakeTask, tmp_path: Path) -> None:
     task = make_task(4)
     a, b = run(task, right, tmp_path / "a"), run(task, right, tmp_path / "b")

@@ -13,7 +13,7 @@ from otoscope.cli.options import json_option, say
 if TYPE_CHECKING:
     from otoscope.compare import Difference, RunComparison
 
-HEADINGS = ("task", "metric", "A", "B", "A - B", "95 % interval", "p", "p (Holm)", "n", "flipped")
+HEADINGS = ("task", "metric", "A", "B", "A - B", "95 % interval", "p", "p (Holm)", "n", "N/A: A, B", "flipped")
 SHOWN = 10
 WIDEST = 60
 
@@ -30,7 +30,8 @@ def command(first: Path, second: Path, force: bool, as_json: bool) -> int:
     McNemar's for right and wrong answers to independent samples, else the answers are exchanged source by source;
     p-values are also adjusted after Holm for all tests of the table. Samples are paired by id, and left out where
     target, audio, instruction, text, options or source are not the same in both runs. Exit status 1: a sample is left
-    out for that, or has no outcome in one run.
+    out for that, or has no outcome in one run. An answer without a value (N/A) is an outcome; the difference is over
+    the samples on which both runs gave one, with the N/A rate of each run beside it.
 
     \b
     Examples:
@@ -68,7 +69,7 @@ def _print(comparison: "RunComparison") -> None:
 
 
 def _remarks(comparison: "RunComparison") -> Iterator[str]:
-    """Yield a line for each flip, as far as shown, for what is left out, and for the runs."""
+    """Yield a line for each flip, as far as shown, for what is left out, for what to know, and for the runs."""
     flips = [(task.task, flip) for task in comparison.tasks for flip in task.flips]
     for name, flip in flips[:SHOWN]:
         answers = f"A said {_short(flip.answer_a)}, B said {_short(flip.answer_b)}"
@@ -78,6 +79,7 @@ def _remarks(comparison: "RunComparison") -> Iterator[str]:
     for task in comparison.tasks:
         for outcomes, count in sorted(task.left_out.items()):
             yield f"left out: {task.task}: {count} samples ({outcomes})"
+    yield from (f"note: {task.task}: {note}" for task in comparison.tasks for note in task.notes)
     for letter, names in (("A", comparison.only_a), ("B", comparison.only_b)):
         if names:
             yield f"only in {letter}: {', '.join(names)}"
@@ -91,7 +93,12 @@ def _cells(row: "Difference", flipped: str) -> tuple[str, ...]:
 
     interval = "undefined" if row.low is None else f"{number(row.low)} to {number(row.high)}"
     values = (number(row.a), number(row.b), number(row.difference), interval)
-    return (row.task, f"{row.metric} {ARROWS[row.better]}", *values, _p(row.p), _p(row.adjusted), str(row.n), flipped)
+    counts = (str(row.n), f"{_share(row.na_rate_a)}, {_share(row.na_rate_b)}", flipped)
+    return (row.task, f"{row.metric} {ARROWS[row.better]}", *values, _p(row.p), _p(row.adjusted), *counts)
+
+
+def _share(rate: float | None) -> str:
+    return "undefined" if rate is None else f"{rate:.0%}"
 
 
 def _p(value: float | None) -> str:
