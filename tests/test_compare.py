@@ -37,6 +37,10 @@ def right_below(limit: int) -> Callable[[int], str]:
     return lambda number: right(number) if number < limit else right(number + 1)
 
 
+def right_but_for(wrong: set[int]) -> Callable[[int], str]:
+    return lambda number: right(number + (number in wrong))
+
+
 def run(task: Path, answer: Callable[[int], str], folder: Path, **options: Any) -> Path:
     otoscope.run(str(task), model=answering(answer), judge="rules", folder=folder, **options)
     return folder
@@ -85,6 +89,27 @@ def test_samples_of_one_source_are_exchanged_together(make_task: MakeTask, tmp_p
     a, b = run(task, right, tmp_path / "a"), run(task, right_below(0), tmp_path / "b")
     [row] = compare_runs(a, b).tasks[0].differences
     assert (row.test, row.clusters, row.p) == ("sign-flip", 3, 2 / 2**3)
+
+
+def test_few_sources_are_told_where_the_interval_and_the_test_may_disagree(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(24)
+    add_to_rows(task, lambda number: {"cluster": f"speaker {number % 8}"})
+    a, b = run(task, right, tmp_path / "a"), run(task, right_but_for({0, 8, 16, 1, 9, 2, 3}), tmp_path / "b")
+    [compared] = compare_runs(a, b).tasks
+    [row] = compared.differences
+    assert row.low is not None
+    assert row.p is not None
+    assert row.low > 0
+    assert row.p > 0.05
+    [note] = compared.notes
+    assert note.startswith("8 sources are few: with fewer than 20 the bootstrap interval is too narrow")
+
+
+def test_many_sources_and_undefined_intervals_need_no_note(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(20)
+    a, b = run(task, right, tmp_path / "a"), run(task, right_below(10), tmp_path / "b")
+    assert compare_runs(a, b).tasks[0].notes == ()
+    assert compare_runs(a, run(task, right, tmp_path / "c", limit=5)).tasks[0].notes == ()
 
 
 def test_p_values_are_adjusted_over_tasks(make_task: MakeTask, tmp_path: Path) -> None:
@@ -258,6 +283,7 @@ def test_the_command_prints_a_table_or_one_document(make_task: MakeTask, tmp_pat
     runs = run(task, right, tmp_path / "a"), run(task, right_below(5), tmp_path / "b")
     command = [sys.executable, "-m", "otoscope", "compare", *map(str, runs)]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "note: tones: 12 sources are few" in table
     assert "flipped: tones r5: 'low' is right, A said 'low', B said 'high'" in table
     assert f"A: {runs[0]}, model" in table
     found = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)

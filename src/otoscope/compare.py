@@ -37,6 +37,9 @@ CHANGES: Final[Mapping[str, str]] = {
 }
 """What stands for the outcomes of a sample that differs between the runs in a field of its row in ``samples.jsonl``."""
 
+FEW_SOURCES: Final = 20
+"""With fewer, the bootstrap's 95 % intervals hold the true difference clearly less often than they say."""
+
 RESULTS: Final = frozenset(get_args(Outcome)) - frozenset(MISSING)
 """The outcomes that leave a comparison complete."""
 
@@ -270,7 +273,7 @@ def _compare_task(name: str, one: _Run, other: _Run) -> TaskComparison:
         clusters = [pair.a.row["cluster"] for pair in pairs]
         differences.append(_difference(name, metric, *rows, clusters, readable))
     flips = tuple(_flips(reader_a.metrics, reader_b.metrics, pairs))
-    notes = tuple(_notes(one.tasks[name], *readable))
+    notes = tuple(_notes(one.tasks[name], *readable, differences))
     return TaskComparison(name, tuple(differences), flips, dict(left_out), notes)
 
 
@@ -278,12 +281,18 @@ def _readable(outcomes: Mapping[Outcome, int]) -> _Readable:
     return _Readable(outcomes["na"], outcomes["na"] + outcomes["ok"])
 
 
-def _notes(task: "Task", a: _Readable, b: _Readable) -> Iterator[str]:
+def _notes(task: "Task", a: _Readable, b: _Readable, differences: Sequence[Difference]) -> Iterator[str]:
     if a.na * b.answers != b.na * a.answers:
         scaled = "; otoscope score --baseline scales by the N/A rate" if task.kind == "regression" else ""
         yield (
             f"A gave no value on {a.na} of {a.answers}, B on {b.na} of {b.answers}; the difference is over the samples "
             f"on which both gave one{scaled}"
+        )
+    few = min((row.clusters for row in differences if row.low is not None), default=FEW_SOURCES)
+    if few < FEW_SOURCES:
+        yield (
+            f"{few} sources are few: with fewer than {FEW_SOURCES} the bootstrap interval is too narrow and may leave "
+            "out 0 where p is large; p allows for it, so go by p"
         )
 
 
