@@ -102,7 +102,7 @@ def test_few_sources_are_told_where_the_interval_and_the_test_may_disagree(make_
     assert row.low > 0
     assert row.p > 0.05
     [note] = compared.notes
-    assert note.startswith("8 sources are few: with fewer than 20 the bootstrap interval is too narrow")
+    assert note.startswith("with fewer than 20 sources the bootstrap interval is too narrow")
 
 
 def test_many_sources_and_undefined_intervals_need_no_note(make_task: MakeTask, tmp_path: Path) -> None:
@@ -119,6 +119,9 @@ def test_p_values_are_adjusted_over_tasks(make_task: MakeTask, tmp_path: Path) -
     rows = [row for task in compare_runs(tmp_path / "a", tmp_path / "b").tasks for row in task.differences]
     assert [row.task for row in rows] == ["one", "two"]
     assert [(row.p, row.adjusted) for row in rows] == [(mcnemar(9, 0), 2 * mcnemar(9, 0))] * 2
+    command = [sys.executable, "-m", "otoscope", "compare", str(tmp_path / "a"), str(tmp_path / "b")]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert table.count("note: one, two: with fewer than 20 sources") == table.count("note: ") == 1
 
 
 def test_only_samples_with_two_outcomes_count(make_task: MakeTask, tmp_path: Path) -> None:
@@ -283,7 +286,7 @@ def test_the_command_prints_a_table_or_one_document(make_task: MakeTask, tmp_pat
     runs = run(task, right, tmp_path / "a"), run(task, right_below(5), tmp_path / "b")
     command = [sys.executable, "-m", "otoscope", "compare", *map(str, runs)]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "note: tones: 12 sources are few" in table
+    assert "note: tones: with fewer than 20 sources" in table
     assert "flipped: tones r5: 'low' is right, A said 'low', B said 'high'" in table
     assert f"A: {runs[0]}, model" in table
     found = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)

@@ -288,11 +288,10 @@ def _notes(task: "Task", a: _Readable, b: _Readable, differences: Sequence[Diffe
             f"A gave no value on {a.na} of {a.answers}, B on {b.na} of {b.answers}; the difference is over the samples "
             f"on which both gave one{scaled}"
         )
-    few = min((row.clusters for row in differences if row.low is not None), default=FEW_SOURCES)
-    if few < FEW_SOURCES:
+    if any(row.clusters < FEW_SOURCES for row in differences if row.low is not None):
         yield (
-            f"{few} sources are few: with fewer than {FEW_SOURCES} the bootstrap interval is too narrow and may leave "
-            "out 0 where p is large; p allows for it, so go by p"
+            f"with fewer than {FEW_SOURCES} sources the bootstrap interval is too narrow and may leave out 0 where p "
+            "is large; p allows for it, so go by p"
         )
 
 

@@ -79,7 +79,8 @@ def _remarks(comparison: "RunComparison") -> Iterator[str]:
     for task in comparison.tasks:
         for outcomes, count in sorted(task.left_out.items()):
             yield f"left out: {task.task}: {count} samples ({outcomes})"
-    yield from (f"note: {task.task}: {note}" for task in comparison.tasks for note in task.notes)
+    for note in dict.fromkeys(note for task in comparison.tasks for note in task.notes):
+        yield f"note: {', '.join(task.task for task in comparison.tasks if note in task.notes)}: {note}"
     for letter, names in (("A", comparison.only_a), ("B", comparison.only_b)):
         if names:
             yield f"only in {letter}: {', '.join(names)}"
