@@ -3,14 +3,15 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from conftest import MakeTask
 
 import otoscope
+from otoscope.audio import Intake
 from otoscope.compare import compare_runs
 from otoscope.errors import ModelCallError, RunError
 from otoscope.runner.folder import read_header
@@ -34,6 +35,10 @@ def right(number: int) -> str:
 
 def right_below(limit: int) -> Callable[[int], str]:
     return lambda number: right(number) if number < limit else right(number + 1)
+
+
+def right_but_for(wrong: set[int]) -> Callable[[int], str]:
+    return lambda number: right(number + (number in wrong))
 
 
 def run(task: Path, answer: Callable[[int], str], folder: Path, **options: Any) -> Path:
@@ -86,6 +91,27 @@ def test_samples_of_one_source_are_exchanged_together(make_task: MakeTask, tmp_p
     assert (row.test, row.clusters, row.p) == ("sign-flip", 3, 2 / 2**3)
 
 
+def test_few_sources_are_told_where_the_interval_and_the_test_may_disagree(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(24)
+    add_to_rows(task, lambda number: {"cluster": f"speaker {number % 8}"})
+    a, b = run(task, right, tmp_path / "a"), run(task, right_but_for({0, 8, 16, 1, 9, 2, 3}), tmp_path / "b")
+    [compared] = compare_runs(a, b).tasks
+    [row] = compared.differences
+    assert row.low is not None
+    assert row.p is not None
+    assert row.low > 0
+    assert row.p > 0.05
+    [note] = compared.notes
+    assert note.startswith("with fewer than 20 sources the bootstrap interval is too narrow")
+
+
+def test_many_sources_and_undefined_intervals_need_no_note(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(20)
+    a, b = run(task, right, tmp_path / "a"), run(task, right_below(10), tmp_path / "b")
+    assert compare_runs(a, b).tasks[0].notes == ()
+    assert compare_runs(a, run(task, right, tmp_path / "c", limit=5)).tasks[0].notes == ()
+
+
 def test_p_values_are_adjusted_over_tasks(make_task: MakeTask, tmp_path: Path) -> None:
     tasks = [str(make_task(ROWS, name=name)) for name in ("one", "two")]
     for name, limit in (("a", ROWS), ("b", 3)):
@@ -93,6 +119,9 @@ def test_p_values_are_adjusted_over_tasks(make_task: MakeTask, tmp_path: Path) -
     rows = [row for task in compare_runs(tmp_path / "a", tmp_path / "b").tasks for row in task.differences]
     assert [row.task for row in rows] == ["one", "two"]
     assert [(row.p, row.adjusted) for row in rows] == [(mcnemar(9, 0), 2 * mcnemar(9, 0))] * 2
+    command = [sys.executable, "-m", "otoscope", "compare", str(tmp_path / "a"), str(tmp_path / "b")]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert table.count("note: one, two: with fewer than 20 sources") == table.count("note: ") == 1
 
 
 def test_only_samples_with_two_outcomes_count(make_task: MakeTask, tmp_path: Path) -> None:
@@ -118,13 +147,80 @@ def test_only_samples_with_two_outcomes_count(make_task: MakeTask, tmp_path: Pat
     assert not found.complete
 
 
-def test_a_sample_whose_target_changed_is_left_out(make_task: MakeTask, tmp_path: Path) -> None:
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "target": ({"label": "high"}, "another target"),
+    "clip": ({"audio": "3.wav"}, "other audio"),
+    "clips": ({"audio2": "3.wav"}, "other audio"),
+    "instruction": ({"instruction": "Is tone 1 low?"}, "another instruction"),
+    "text": ({"text": "Think twice."}, "another text"),
+    "options": ({"options": ["low", "high", "none"]}, "other options"),
+    "source": ({"cluster": "a flute"}, "another source"),
+    "several": ({"label": "high", "audio": "3.wav"}, "another target, other audio"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_sample_that_is_not_the_same_in_both_runs_is_left_out(name: str, make_task: MakeTask, tmp_path: Path) -> None:
+    change, state = CHANGES[name]
     task = make_task(4)
     a = run(task, right, tmp_path / "a")
-    add_to_rows(task, lambda number: {"label": "high"} if number == 1 else {})
-    [compared] = compare_runs(a, run(task, right, tmp_path / "b")).tasks
-    assert compared.left_out == {"another target": 1}
+    add_to_rows(task, lambda number: change if number == 1 else {})
+    found = compare_runs(a, run(task, right, tmp_path / "b"))
+    [compared] = found.tasks
+    assert compared.left_out == {state: 1}
     assert compared.differences[0].n == 3
+    assert not found.complete
+
+
+def test_rows_that_moved_beneath_their_numbers_are_not_paired(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    file = task / "samples.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    runs = []
+    for folder, listed in (("a", rows), ("b", [rows[1], *rows])):
+        numbered = [{**row, "id": str(number)} for number, row in enumerate(listed)]
+        file.write_text("".join(json.dumps(row) + "\n" for row in numbered))
+        runs.append(run(task, right, tmp_path / folder))
+    found = compare_runs(*runs)
+    moved = "another target, other audio, another instruction"
+    assert found.tasks[0].left_out == {moved: 4, "absent / ok": 1}
+    assert found.tasks[0].differences[0].p is None
+    assert not found.complete
+
+
+def test_models_that_take_audio_differently_are_paired(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    add_to_rows(task, lambda number: {"audio2": f"{3 - number}.wav"})
+
+    class Narrow:
+        id: str = "narrow"
+        settings: ClassVar[dict[str, str]] = {}
+        intake = Intake(rate=8_000, clips=1, longest=0.8)
+        batch = concurrency = 1
+
+        def answer(self, requests: Sequence[otoscope.Request]) -> list[otoscope.Reply]:
+            return [otoscope.Reply(right(int(request.instruction.split()[2]))) for request in requests]
+
+    a, b = run(task, right, tmp_path / "a"), tmp_path / "b"
+    otoscope.run(str(task), model=Narrow(), judge="rules", folder=b)
+    found = compare_runs(a, b)
+    assert (found.tasks[0].differences[0].n, found.complete) == (4, True)
+
+
+def test_runs_that_read_no_row_are_not_complete(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    (task / "samples.jsonl").write_text("")
+    found = compare_runs(run(task, right, tmp_path / "a"), run(task, right, tmp_path / "b"))
+    assert (found.tasks[0].left_out, found.complete) == ({}, False)
+
+
+def test_a_clip_that_one_run_could_not_decode_is_an_error_there_and_no_other_clip(
+    make_task: MakeTask, tmp_path: Path
+) -> None:
+    task = make_task(4)
+    a = run(task, right, tmp_path / "a")
+    (task / "1.wav").write_bytes(b"")
+    assert compare_runs(a, run(task, right, tmp_path / "b")).tasks[0].left_out == {"ok / error": 1}
 
 
 def test_errors_of_sequences_are_compared_by_sources(make_task: MakeTask, tmp_path: Path) -> None:
@@ -134,6 +230,36 @@ def test_errors_of_sequences_are_compared_by_sources(make_task: MakeTask, tmp_pa
     assert [(row.metric, row.test) for row in compared.differences] == [("wer", "sign-flip"), ("cer", "sign-flip")]
     assert [compared.differences[0].difference, compared.differences[0].p] == pytest.approx([-8 / 12, 2 / 2**8])
     assert compared.flips == ()
+
+
+def test_refusing_hard_samples_is_told_beside_the_difference(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4, kind="regression", metrics=["mae"])
+    add_to_rows(task, lambda number: {"label": str(number)})
+    a = run(task, lambda number: str(number + 1) if number < 2 else "I cannot tell.", tmp_path / "a")
+    b = run(task, lambda number: str(number + (2 if number < 2 else 9)), tmp_path / "b")
+    found = compare_runs(a, b)
+    [compared] = found.tasks
+    [row] = compared.differences
+    assert (row.a, row.b, row.n, row.na_rate_a, row.na_rate_b) == (1, 2, 2, 0.5, 0)
+    assert compared.left_out == {"na / ok": 2}
+    [note, *_] = compared.notes
+    assert note.startswith("A gave no value on 2 of 4, B on 0 of 4; the difference is over the samples")
+    assert found.complete
+    assert found.to_json()["notes"] == {"tones": list(compared.notes)}
+    command = [sys.executable, "-m", "otoscope", "compare", str(a), str(b)]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "50%, 0%" in table
+    assert f"note: tones: {note}" in table
+
+
+def test_equal_rates_of_answers_without_a_value_need_no_note(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(24, kind="regression", metrics=["mae"])
+    add_to_rows(task, lambda number: {"label": str(number)})
+    a = run(task, lambda number: str(number + 1) if number else "N/A", tmp_path / "a")
+    b = run(task, lambda number: str(number + 2) if number else "N/A", tmp_path / "b")
+    [compared] = compare_runs(a, b).tasks
+    assert compared.differences[0].na_rate_a == compared.differences[0].na_rate_b == pytest.approx(1 / 24)
+    assert compared.notes == ()
 
 
 def test_runs_of_different_judges_are_refused(make_task: MakeTask, tmp_path: Path) -> None:
@@ -160,9 +286,21 @@ def test_the_command_prints_a_table_or_one_document(make_task: MakeTask, tmp_pat
     runs = run(task, right, tmp_path / "a"), run(task, right_below(5), tmp_path / "b")
     command = [sys.executable, "-m", "otoscope", "compare", *map(str, runs)]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "note: tones: with fewer than 20 sources" in table
     assert "flipped: tones r5: 'low' is right, A said 'low', B said 'high'" in table
     assert f"A: {runs[0]}, model" in table
     found = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
     assert found == json.loads(json.dumps(compare_runs(*runs).to_json()))
     assert found["complete"]
     assert len(found["flips"]) == 7
+
+
+def test_the_command_fails_where_samples_are_not_the_same(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(4)
+    a = run(task, right, tmp_path / "a")
+    add_to_rows(task, lambda number: {"instruction": f"Is tone {number} low?"})
+    b = run(task, right, tmp_path / "b")
+    command = [sys.executable, "-m", "otoscope", "compare", str(a), str(b)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "left out: tones: 4 samples (another instruction)" in found.stdout

@@ -101,6 +101,14 @@ def test_reasons() -> None:
         assert (row.relative is None, row.gain is None) == (bool(excluded), bool(gain_excluded))
 
 
+def test_a_value_beyond_its_range_by_rounding_has_a_gain() -> None:
+    [row] = compare([_measure("a", 100.00000000000004, "sacrebleu")], [_measure("a", 0.0, "sacrebleu")]).rows
+    assert (row.gain, row.gain_excluded) == (1, "")
+    for beyond in (100.001, -0.001):
+        [row] = compare([_measure("a", beyond, "sacrebleu")], [_measure("a", 50.0, "sacrebleu")]).rows
+        assert row.gain_excluded == "a value lies outside the range of its metric"
+
+
 def test_negative_baseline_turns_the_sign_and_is_told() -> None:
     row = compare([_measure("a", -0.4, "kendall_tau")], [_measure("a", -0.2, "kendall_tau")]).rows[0]
     assert row.relative == pytest.approx(1.0)

@@ -1,31 +1,47 @@
 """Compare two runs sample by sample: paired differences, tests, and the samples on which the runs disagree.
 
-Only samples count for which both runs have an outcome that a metric can take, so both values rest on the same samples.
+Only samples count that ask the same in both runs and for which both have an outcome that a metric can take, so both
+values rest on the same samples. An id alone does not make two samples one.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from otoscope.errors import RunError
 from otoscope.metrics import Metric
-from otoscope.records import Better, dump_json, worded
+from otoscope.records import Better, Outcome, dump_json, worded
 from otoscope.runner.folder import RunFolder, read_header, read_tasks, stored_judge
 from otoscope.score import MISSING, Reader, Reading
 from otoscope.stats import count_clusters, difference_interval, holm, mcnemar, sign_flip
 
 if TYPE_CHECKING:
     from otoscope.metrics import Rows
+    from otoscope.task import Task
 
 Test = Literal["mcnemar", "sign-flip"]
 
 ABSENT = "absent"
 """Stands for the outcome of a sample that a run does not have."""
 
-CHANGED = "another target"
-"""Stands for the outcomes of a sample whose target is not the same in both runs."""
+CHANGES: Final[Mapping[str, str]] = {
+    "target": "another target",
+    "content": "other audio",
+    "instruction": "another instruction",
+    "text": "another text",
+    "options": "other options",
+    "expect": "answerable in one alone",
+    "cluster": "another source",
+}
+"""What stands for the outcomes of a sample that differs between the runs in a field of its row in ``samples.jsonl``."""
+
+FEW_SOURCES: Final = 20
+"""With fewer, the bootstrap's 95 % intervals hold the true difference clearly less often than they say."""
+
+RESULTS: Final = frozenset(get_args(Outcome)) - frozenset(MISSING)
+"""The outcomes that leave a comparison complete."""
 
 
 class Flip(NamedTuple):
@@ -61,6 +77,9 @@ class Difference:
         high: upper end of it.
         n: samples that both runs have.
         clusters: sources of these samples.
+        na_rate_a: share of the answers of the first run that hold no value, among those that a judge could read, over
+            the samples that are the same in both runs; None where there are none. Such samples are not in ``n``.
+        na_rate_b: the same of the second run.
         test: ``mcnemar`` (exact) for a proportion of independent samples, else ``sign-flip`` by clusters.
         p: two-sided p-value, or None where the test is not defined.
         adjusted: the p-value adjusted after Holm for all tests of the comparison.
@@ -77,6 +96,8 @@ class Difference:
     high: float | None
     n: int
     clusters: int
+    na_rate_a: float | None
+    na_rate_b: float | None
     test: Test
     p: float | None
     adjusted: float | None
@@ -91,18 +112,22 @@ class TaskComparison:
         task: id of the task.
         differences: one a metric, the primary one first.
         flips: samples that one run has right and the other wrong; only where a metric says right or wrong.
-        left_out: how often the two runs had which outcomes, where a sample is not compared, such as ``na / ok``.
+        left_out: how often the two runs had which outcomes, where a sample is not compared, such as ``na / ok``; or in
+            what the sample differs between them, such as ``other audio``.
+        notes: what to know before the differences are believed.
     """
 
     task: str
     differences: tuple[Difference, ...]
     flips: tuple[Flip, ...]
     left_out: Mapping[str, int]
+    notes: tuple[str, ...]
 
     @property
     def complete(self) -> bool:
-        """Whether every sample has an outcome in both runs."""
-        return not any(outcome in (*MISSING, ABSENT) for pair in self.left_out for outcome in pair.split(" / "))
+        """Whether there are samples, and each is the same in both runs and has an outcome in both."""
+        found = bool(self.left_out) or any(row.n for row in self.differences)
+        return found and all(RESULTS.issuperset(pair.split(" / ")) for pair in self.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +154,7 @@ class RunComparison:
 
     @property
     def complete(self) -> bool:
-        """Whether every sample of the common tasks has an outcome in both runs."""
+        """Whether every sample of the common tasks is the same in both runs and has an outcome in both."""
         return all(task.complete for task in self.tasks)
 
     def to_json(self) -> dict[str, Any]:
@@ -141,6 +166,7 @@ class RunComparison:
             "differences": [worded(asdict(row)) for task in self.tasks for row in task.differences],
             "flips": [{"task": task.task, **flip._asdict()} for task in self.tasks for flip in task.flips],
             "left_out": {task.task: dict(task.left_out) for task in self.tasks if task.left_out},
+            "notes": {task.task: list(task.notes) for task in self.tasks if task.notes},
             "only_a": list(self.only_a),
             "only_b": list(self.only_b),
         }
@@ -208,28 +234,76 @@ class _Pair(NamedTuple):
     b: Reading
 
 
+class _Readable(NamedTuple):
+    """Answers of one run that a judge could read, and how many of them hold no value."""
+
+    na: int
+    answers: int
+
+    @property
+    def na_rate(self) -> float | None:
+        return self.na / self.answers if self.answers else None
+
+
 def _compare_task(name: str, one: _Run, other: _Run) -> TaskComparison:
     reader_a, reader_b = one.reader(name), other.reader(name)
     readings = {reading.row["id"]: reading for reading in reader_a.read(one.files.rows(name))}
     pairs: list[_Pair] = []
     left_out: Counter[str] = Counter()
+    outcomes: tuple[Counter[Outcome], Counter[Outcome]] = (Counter(), Counter())
     for reading in reader_b.read(other.files.rows(name)):
         match = readings.pop(reading.row["id"], None)
         if match is None:
             left_out[f"{ABSENT} / {reading.outcome}"] += 1
-        elif match.row["target"] != reading.row["target"]:
-            left_out[CHANGED] += 1
-        elif match.outcome == reading.outcome == "ok":
+            continue
+        if changes := _changes(match.row, reading.row):
+            left_out[changes] += 1
+            continue
+        outcomes[0][match.outcome] += 1
+        outcomes[1][reading.outcome] += 1
+        if match.outcome == reading.outcome == "ok":
             pairs.append(_Pair(match, reading))
         else:
             left_out[f"{match.outcome} / {reading.outcome}"] += 1
     left_out.update(f"{reading.outcome} / {ABSENT}" for reading in readings.values())
+    readable = (_readable(outcomes[0]), _readable(outcomes[1]))
     differences = []
     for metric, a, b in _common_metrics(name, reader_a, reader_b):
         rows = (_rows([pair.a.statistics[a] for pair in pairs]), _rows([pair.b.statistics[b] for pair in pairs]))
-        differences.append(_difference(name, metric, *rows, [pair.a.row["cluster"] for pair in pairs]))
+        clusters = [pair.a.row["cluster"] for pair in pairs]
+        differences.append(_difference(name, metric, *rows, clusters, readable))
     flips = tuple(_flips(reader_a.metrics, reader_b.metrics, pairs))
-    return TaskComparison(name, tuple(differences), flips, dict(left_out))
+    notes = tuple(_notes(one.tasks[name], *readable, differences))
+    return TaskComparison(name, tuple(differences), flips, dict(left_out), notes)
+
+
+def _readable(outcomes: Mapping[Outcome, int]) -> _Readable:
+    return _Readable(outcomes["na"], outcomes["na"] + outcomes["ok"])
+
+
+def _notes(task: "Task", a: _Readable, b: _Readable, differences: Sequence[Difference]) -> Iterator[str]:
+    if a.na * b.answers != b.na * a.answers:
+        scaled = "; otoscope score --baseline scales by the N/A rate" if task.kind == "regression" else ""
+        yield (
+            f"A gave no value on {a.na} of {a.answers}, B on {b.na} of {b.answers}; the difference is over the samples "
+            f"on which both gave one{scaled}"
+        )
+    if any(row.clusters < FEW_SOURCES for row in differences if row.low is not None):
+        yield (
+            f"with fewer than {FEW_SOURCES} sources the bootstrap interval is too narrow and may leave out 0 where p "
+            "is large; p allows for it, so go by p"
+        )
+
+
+def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return in what two rows of one id differ; an empty string where they ask the same, as far as both runs know.
+
+    The digests of the clips are those of the decoded files, before a model's intake changed them. A run has none where
+    a clip could not be decoded, nor does one that an earlier version made.
+    """
+    unheard = any(row["audio"] and not row.get("content") for row in (one, other))
+    names = [name for name in CHANGES if name != "content" or not unheard]
+    return ", ".join(CHANGES[name] for name in names if one[name] != other[name])
 
 
 def _common_metrics(task: str, a: Reader, b: Reader) -> Iterator[tuple[Metric, int, int]]:
@@ -257,7 +331,14 @@ def _rows(statistics: Sequence[tuple[float, ...]]) -> "Rows":
     return np.array(statistics, np.float64).reshape(len(statistics), -1 if statistics else 1)
 
 
-def _difference(task: str, metric: Metric, one: "Rows", other: "Rows", clusters: Sequence[str]) -> Difference:
+def _difference(
+    task: str,
+    metric: Metric,
+    one: "Rows",
+    other: "Rows",
+    clusters: Sequence[str],
+    readable: tuple[_Readable, _Readable],
+) -> Difference:
     a, b = (metric.value(rows) if len(rows) else None for rows in (one, other))
     defined = a is not None and b is not None
     interval = difference_interval(metric, one, other, clusters) if defined else None
@@ -280,6 +361,8 @@ def _difference(task: str, metric: Metric, one: "Rows", other: "Rows", clusters:
         high=interval.high if interval else None,
         n=len(one),
         clusters=sources,
+        na_rate_a=readable[0].na_rate,
+        na_rate_b=readable[1].na_rate,
         test=test,
         p=p,
         adjusted=None,

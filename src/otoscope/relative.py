@@ -29,6 +29,9 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 }
 """Least and greatest value of every metric that is better when it is higher. Errors begin at 0 and need not end."""
 
+_ROUNDING: Final = 1e-9
+"""Share of a range by which a value may lie beyond it: sums of floats do, such as a BLEU of 100.00000000000004."""
+
 ALL_NA = "every answer is N/A"
 NO_RESULT = "no result"
 BASELINE_ALL_NA = "every answer of the baseline is N/A"
@@ -79,11 +82,14 @@ class Measure:
 
     @property
     def in_range(self) -> bool:
-        """Whether the value is one that its metric can have."""
+        """Whether the value is one that its metric can have, but for rounding."""
         if self.value is None:
             return True
-        low, high = RANGES[self.metric] if self.better == "higher" else (0.0, float("inf"))
-        return low <= self.value <= high
+        if self.better == "lower":
+            return self.value >= 0
+        low, high = RANGES[self.metric]
+        slack = _ROUNDING * (high - low)
+        return low - slack <= self.value <= high + slack
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +187,7 @@ def bounded(scaled: float, baseline: float, metric: str, better: Better) -> floa
     """
     if better == "higher":
         low, high = RANGES[metric]
-        return (scaled - baseline) / (high - low)
+        return min(1.0, max(-1.0, (scaled - baseline) / (high - low)))
     return (baseline - scaled) / (baseline + scaled) if baseline != scaled else 0.0
 
 

@@ -11,7 +11,7 @@ from otoscope.cli.options import json_option, print_json, say
 if TYPE_CHECKING:
     from otoscope.compare import Difference, RunComparison
 
-HEADINGS = ("task", "metric", "A", "B", "A - B", "95 % interval", "p", "p (Holm)", "n", "flipped")
+HEADINGS = ("task", "metric", "A", "B", "A - B", "95 % interval", "p", "p (Holm)", "n", "N/A: A, B", "flipped")
 SHOWN = 10
 
 
@@ -25,7 +25,10 @@ def command(first: Path, second: Path, force: bool, as_json: bool) -> int:
 
     The difference is that of the first run minus the second, with a paired 95 % interval over sources. The test is
     McNemar's for right and wrong answers to independent samples, else the answers are exchanged source by source;
-    p-values are also adjusted after Holm for all tests of the table. Exit status 1: a sample has no outcome in one run.
+    p-values are also adjusted after Holm for all tests of the table. Samples are paired by id, and left out where
+    target, audio, instruction, text, options or source are not the same in both runs. Exit status 1: a sample is left
+    out for that, or has no outcome in one run. An answer without a value (N/A) is an outcome; the difference is over
+    the samples on which both runs gave one, with the N/A rate of each run beside it.
 
     \b
     Examples:
@@ -56,7 +59,7 @@ def _print(comparison: "RunComparison") -> None:
 
 
 def _remarks(comparison: "RunComparison") -> Iterator[str]:
-    """Yield a line for each flip, as far as shown, for what is left out, and for the runs."""
+    """Yield a line for each flip, as far as shown, for what is left out, for what to know, and for the runs."""
     from otoscope.report.tables import quoted
 
     flips = [(task.task, flip) for task in comparison.tasks for flip in task.flips]
@@ -68,6 +71,8 @@ def _remarks(comparison: "RunComparison") -> Iterator[str]:
     for task in comparison.tasks:
         for outcomes, count in sorted(task.left_out.items()):
             yield f"left out: {task.task}: {count} samples ({outcomes})"
+    for note in dict.fromkeys(note for task in comparison.tasks for note in task.notes):
+        yield f"note: {', '.join(task.task for task in comparison.tasks if note in task.notes)}: {note}"
     for letter, names in (("A", comparison.only_a), ("B", comparison.only_b)):
         if names:
             yield f"only in {letter}: {', '.join(names)}"
@@ -80,7 +85,12 @@ def _cells(row: "Difference", flipped: str) -> tuple[str, ...]:
     from otoscope.report.tables import ARROWS, interval, number
 
     values = (number(row.a), number(row.b), number(row.difference), interval(row.low, row.high))
-    return (row.task, f"{row.metric} {ARROWS[row.better]}", *values, _p(row.p), _p(row.adjusted), str(row.n), flipped)
+    counts = (str(row.n), f"{_share(row.na_rate_a)}, {_share(row.na_rate_b)}", flipped)
+    return (row.task, f"{row.metric} {ARROWS[row.better]}", *values, _p(row.p), _p(row.adjusted), *counts)
+
+
+def _share(rate: float | None) -> str:
+    return "undefined" if rate is None else f"{rate:.0%}"
 
 
 def _p(value: float | None) -> str:
