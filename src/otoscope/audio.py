@@ -119,7 +119,9 @@ class Intake:
     longest: float | None = None
 
 
-AudioSource = Path | str | bytes | BinaryIO | tuple["NDArray[np.generic]", int]
+AudioBytes = bytes | bytearray | memoryview
+
+AudioSource = Path | str | AudioBytes | BinaryIO | tuple["NDArray[np.generic]", int]
 
 
 class Channels(NamedTuple):
@@ -148,7 +150,8 @@ def read_channels(source: AudioSource, name: str = "") -> Channels:
 
     Args:
         source: a path, the bytes of an audio file, an open binary file, or a pair (array, rate in Hz) whose array
-            has shape (samples,) or (samples, channels), and no more channels than samples.
+            has shape (samples,) or (samples, channels), and no more channels than samples. A file that can seek is
+            read from its start and left where it was, so that each reader gets all of it.
         name: how errors name the clip; a path names itself.
 
     Raises:
@@ -159,7 +162,7 @@ def read_channels(source: AudioSource, name: str = "") -> Channels:
         name = _printable(name or "audio")
         frames, rate = _from_array(source, name)
     else:
-        data, name = _read_bytes(source, name)
+        data, name = _read_source(source, name)
         frames, rate = _decode(data, name)
     return Channels(frames, rate, name)
 
@@ -169,16 +172,43 @@ def _printable(name: str) -> str:
     return name.encode(errors="backslashreplace").decode()
 
 
-def _read_bytes(source: Path | str | bytes | BinaryIO, name: str) -> tuple[bytes, str]:
+def _read_source(source: Path | str | AudioBytes | BinaryIO, name: str) -> tuple[bytes, str]:
     if isinstance(source, str | Path):
         return _read_file(Path(source)), _printable(name or str(source))
-    data = source.read() if hasattr(source, "read") else source
-    if not isinstance(data, bytes):
-        raise UsageError(
-            f"{name or 'audio'}: audio is a path, bytes, an open binary file or a pair (array, rate), "
-            f"not {type(source).__name__}",
-        )
-    return data, _printable(name or str(getattr(source, "name", "audio bytes")))
+    name = _printable(name or str(getattr(source, "name", "audio")))
+    return read_bytes(source, name), name
+
+
+def read_bytes(source: AudioBytes | BinaryIO, name: str) -> bytes:
+    """Return the bytes of an audio file; an open file that can seek is read from its start and left where it was.
+
+    Raises:
+        UndecodableAudioError: the file is closed or cannot be read.
+        UsageError: ``source`` is neither bytes nor an open binary file.
+    """
+    if isinstance(source, AudioBytes):
+        return bytes(source)
+    found = type(source).__name__
+    if hasattr(source, "read"):
+        try:
+            data = _read_whole(source)
+        except (OSError, ValueError) as error:  # ValueError: it is closed
+            raise UndecodableAudioError(f"{name}: the open file cannot be read: {error}") from error
+        if isinstance(data, AudioBytes):
+            return bytes(data)
+        found += f" of {type(data).__name__}"
+    raise UsageError(f"{name}: audio is a path, bytes, an open binary file or a pair (array, rate), not {found}")
+
+
+def _read_whole(file: BinaryIO) -> Any:
+    if not (hasattr(file, "seekable") and file.seekable()):
+        return file.read()
+    position = file.tell()
+    file.seek(0)
+    try:
+        return file.read()
+    finally:
+        file.seek(position)
 
 
 def _read_file(path: Path) -> bytes:
@@ -210,7 +240,10 @@ def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32
     if not isinstance(rate, int | np.integer) and not (isinstance(rate, float | np.floating) and rate.is_integer()):
         raise UndecodableAudioError(f"{name}: the rate is {rate!r}; give whole Hz")
     if array.dtype.kind != "f" and array.dtype.name not in {"uint8", "int8", "int16", "int32"}:
-        raise UndecodableAudioError(f"{name}: an array of {array.dtype} is no audio; give float32 of full scale 1.0")
+        raise UndecodableAudioError(
+            f"{name}: an array of {array.dtype} is no audio; give floating point of full scale 1.0, or uint8, int8, "
+            "int16 or int32 of their own"
+        )
     if array.ndim not in {1, 2}:
         raise UndecodableAudioError(f"{name}: shape {array.shape} is neither (samples,) nor (samples, channels)")
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite

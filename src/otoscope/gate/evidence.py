@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_channels, resample
-from otoscope.errors import AudioError, TooLongAudioError
+from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_bytes, read_channels, resample
+from otoscope.errors import AudioError, TooLongAudioError, UndecodableAudioError, UsageError
 from otoscope.records import Clip, digest
 
 if TYPE_CHECKING:
@@ -97,17 +97,18 @@ def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
     """
     import numpy as np
 
-    source = clip.source if isinstance(clip.source, (Path, bytes, tuple)) else clip.source.read()
     try:
+        source = clip.source if isinstance(clip.source, Path | tuple) else read_bytes(clip.source, clip.name)
         if not isinstance(source, tuple):
             _refuse_long(_announced_seconds(source), clip.name, longest)
         channels = read_channels(source, clip.name)
         audio = average(channels)
         _refuse_long(audio.seconds, clip.name, longest)  # not every header says how long the audio is
         samples = resample(audio, RATE).samples
-    except AudioError as error:
+    except (AudioError, UsageError) as error:  # a source that is none is a fault of this clip, and others follow
+        reason = error.reason if isinstance(error, AudioError) else UndecodableAudioError.reason
         nothing = np.zeros(0, np.float32)
-        return Sound(digest("unusable", error.reason, clip.name), error.reason, str(error), (), nothing, 0.0, -240.0)
+        return Sound(digest("unusable", reason, clip.name), reason, str(error), (), nothing, 0.0, -240.0)
     level = peak_level(audio.samples, audio.rate)
     code, message = _examine(channels, audio)
     return Sound(audio.digest, code, message, tuple(_flags(audio.samples)), samples, audio.seconds, level)
