@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pytest
@@ -243,11 +243,36 @@ def test_a_flac_from_a_pipe_with_unknown_length_is_read() -> None:
     assert read_audio(announce(0)).digest == read_audio(encode("FLAC", "PCM_16")).digest
 
 
-def test_a_wav_from_a_pipe_with_unknown_size_is_read() -> None:
-    data = bytearray(encode("WAV", "PCM_16"))
+def with_size(size: int, data: bytes, order: Literal["little", "big"] = "little") -> bytes:
+    """Return a WAV file with another size of its samples, and of the whole as programs fill it in beside it."""
     at = data.index(b"data")
-    data[at + 4 : at + 8] = b"\xff\xff\xff\xff"
-    assert read_audio(bytes(data)).seconds == pytest.approx(0.5)
+    whole = min(size + at, 2**32 - 1)
+    sizes = [number.to_bytes(4, order) for number in (whole, size)]
+    return data[:4] + sizes[0] + data[8 : at + 4] + sizes[1] + data[at + 8 :]
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFDB, 0x7FFFFFFF, 0x80000000, 2**32 - 37, 2**32 - 2, 2**32 - 1])
+def test_a_wav_from_a_pipe_with_a_placeholder_for_its_size_is_whole(size: int) -> None:
+    data = encode("WAV", "PCM_16")
+    assert read_audio(with_size(size, data)).digest == read_audio(data).digest
+    assert read_audio(with_size(size, encode_big_endian(), "big")).digest == read_audio(data).digest
+
+
+def test_silence_behind_a_size_of_0_is_audio() -> None:
+    silent = encode("WAV", frames=np.zeros(800, np.float32))
+    assert read_audio(with_size(0, silent)).digest == read_audio(silent).digest
+
+
+def test_a_wav_without_samples_is_empty_whatever_chunks_follow() -> None:
+    silent = encode("WAV", frames=np.zeros(0, np.float32))
+    for more in (b"", b"LIST\x04\x00\x00\x00INFO", b"id3 \x03\x00\x00\x00abc"):
+        with pytest.raises(EmptyAudioError):
+            read_audio(silent + more)
+
+
+def test_an_ordinary_size_beyond_the_end_is_no_placeholder() -> None:
+    with pytest.raises(TruncatedAudioError):
+        read_audio(with_size(0x7FFFEFFF, encode("WAV", "PCM_16")))
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed, so there is no decoder for m4a")

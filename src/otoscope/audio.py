@@ -1,8 +1,6 @@
 """Decode, mix to mono, resample, join, cut or chunk audio; every change is told, none is silent."""
 
 import io
-import math
-import re
 import shutil
 import stat
 import subprocess
@@ -12,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
+from otoscope.container import breaks_off, fill_in_size
 from otoscope.errors import (
     EmptyAudioError,
     MissingAudioError,
@@ -50,36 +49,6 @@ Alteration = Literal["averaged", "resampled", "joined", "cut", "chunked", "remov
 """What can be done to a clip before a model gets it; each change begins with one of these words."""
 
 _BLOCK_VALUES = 2**24
-_OGG_LAST_PAGE = 0x04
-_AU_SIZE_UNKNOWN = 2**32 - 1
-_SPHERE_HEADER = 1024
-_SPHERE_FIELD = re.compile(rb"^(\w+) -i (\d+)", re.MULTILINE)
-
-
-class _Chunks(NamedTuple):
-    """How a container lays out its chunks: where the first is, its identifier for samples, and its sizes."""
-
-    first: int
-    samples: bytes
-    width: int
-    order: Literal["little", "big"]
-    align: int = 2
-    size_counts_head: bool = False
-
-
-_W64_SAMPLES = b"data\xf3\xac\xd3\x11\x8c\xd1\x00\xc0\x4f\x8e\xdb\x8a"
-_CHUNKS = {
-    b"RIFFWAVE": _Chunks(12, b"data", 4, "little"),
-    b"RIFXWAVE": _Chunks(12, b"data", 4, "big"),
-    b"RF64WAVE": _Chunks(12, b"data", 4, "little"),
-    b"FORMAIFF": _Chunks(12, b"SSND", 4, "big"),
-    b"FORMAIFC": _Chunks(12, b"SSND", 4, "big"),
-    b"riff\xa5\xd6\x28\xdb": _Chunks(40, _W64_SAMPLES, 8, "little", 8, size_counts_head=True),
-    b"caffdesc": _Chunks(8, b"data", 8, "big", 1),
-    b"FORM8SVX": _Chunks(12, b"BODY", 4, "big"),
-    b"FORM16SV": _Chunks(12, b"BODY", 4, "big"),
-}
-"""By the bytes 0 to 3 and 8 to 11 of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +233,10 @@ def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
 
     if not data:
         raise EmptyAudioError(f"{name}: the file has no bytes")
-    if _breaks_off(data):
+    if breaks_off(data):
         raise TruncatedAudioError(f"{name}: the file ends before the audio its header announces; fetch it again")
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(io.BytesIO(fill_in_size(data))) as file:
             announced, rate = file.frames, file.samplerate
             frames = _read_frames(file, name)
     except soundfile.LibsndfileError as error:
@@ -294,56 +263,6 @@ def _read_frames(file: Any, name: str) -> "NDArray[np.float32]":
         frames.resize((min(file.frames, 2 * filled), channels), refcheck=False)
         filled += len(file.read(out=frames[filled:]))
     return frames[:filled]
-
-
-def _breaks_off(data: bytes) -> bool:
-    """Tell whether a file ends early whose format says where it ends; libsndfile reads what is there without a word.
-
-    Of the formats that it reads, IRCAM, PAF and PVF do not say it, and HTK, AVR and samplers' own are not looked at.
-    """
-    layout = _CHUNKS.get(data[:4] + data[8:12])
-    if layout is not None:
-        return _chunks_break_off(data, layout)
-    if data[:4] == b"OggS":
-        last = data.rfind(b"OggS")
-        return last + 5 >= len(data) or not data[last + 5] & _OGG_LAST_PAGE
-    if data[:4] in {b".snd", b"dns."}:
-        order: Literal["little", "big"] = "big" if data[:4] == b".snd" else "little"
-        start, size = (int.from_bytes(data[at : at + 4], order) for at in (4, 8))
-        return size != _AU_SIZE_UNKNOWN and start + size > len(data)
-    if data.startswith(b"NIST_1A"):
-        return _sphere_breaks_off(data)
-    return data.startswith(b"Creative Voice File") and _blocks_break_off(data)
-
-
-def _sphere_breaks_off(data: bytes) -> bool:
-    """Tell whether a NIST SPHERE file of plain samples ends early; a count that is absent is the least there can be."""
-    fields = {b"sample_count": 0, b"channel_count": 1, b"sample_n_bytes": 1}
-    fields |= {name: int(size) for name, size in _SPHERE_FIELD.findall(data[:_SPHERE_HEADER]) if name in fields}
-    return _SPHERE_HEADER + math.prod(fields.values()) > len(data)
-
-
-def _blocks_break_off(data: bytes) -> bool:
-    """Tell whether a VOC file ends within a block."""
-    at = int.from_bytes(data[20:22], "little")
-    while at < len(data) and data[at]:
-        at += 4 + int.from_bytes(data[at + 1 : at + 4], "little")
-    return at > len(data)
-
-
-def _chunks_break_off(data: bytes, layout: _Chunks) -> bool:
-    at, head = layout.first, len(layout.samples) + layout.width
-    unknown = 256**layout.width - 1
-    while at + head <= len(data):
-        size = int.from_bytes(data[at + len(layout.samples) : at + head], layout.order)
-        if data.startswith(layout.samples, at):
-            if size == unknown and data[:4] == b"RF64":
-                size = int.from_bytes(data[28:36], "little")  # where 32 bits do not hold it
-            # Programs that write to a pipe do not know the size and leave 0 or all ones there.
-            return size not in {0, unknown} and at + size + (0 if layout.size_counts_head else head) > len(data)
-        at += max(size, head) if layout.size_counts_head else head + size
-        at += -at % layout.align
-    return layout.samples not in data
 
 
 def _decode_with_ffmpeg(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
