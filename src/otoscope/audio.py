@@ -112,7 +112,7 @@ def read_audio(source: AudioSource, name: str = "") -> Audio:
     return average(read_channels(source, name))
 
 
-def read_channels(source: AudioSource, name: str = "") -> Channels:
+def read_channels(source: AudioSource, name: str = "", most: int = MOST_VALUES) -> Channels:
     """Decode ``source`` to float32 at its own rate.
 
     Integer arrays are scaled by their type's full scale; uint8 has its zero at 128, as in a WAV file.
@@ -122,6 +122,7 @@ def read_channels(source: AudioSource, name: str = "") -> Channels:
             has shape (samples,) or (samples, channels), and no more channels than samples. A file that can seek is
             read from its start and left where it was, so that each reader gets all of it.
         name: how errors name the clip; a path names itself.
+        most: samples, all channels together, beyond which a file is not decoded.
 
     Raises:
         AudioError: a subclass says what is wrong with the clip.
@@ -132,7 +133,7 @@ def read_channels(source: AudioSource, name: str = "") -> Channels:
         frames, rate = _from_array(source, name)
     else:
         data, name = _read_source(source, name)
-        frames, rate = _decode(data, name)
+        frames, rate = _decode(data, name, most)
     return Channels(frames, rate, name)
 
 
@@ -228,7 +229,7 @@ def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32
     return frames, int(rate)
 
 
-def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
+def _decode(data: bytes, name: str, most: int) -> tuple["NDArray[np.float32]", int]:
     import soundfile
 
     if not data:
@@ -238,7 +239,7 @@ def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
     try:
         with soundfile.SoundFile(io.BytesIO(fill_in_size(data))) as file:
             announced, rate = file.frames, file.samplerate
-            frames = _read_frames(file, name)
+            frames = _read_frames(file, name, most)
     except soundfile.LibsndfileError as error:
         if data[:4] == b"fLaC":
             raise TruncatedAudioError(f"{name}: the FLAC stream breaks off or is damaged; fetch it again") from error
@@ -248,7 +249,7 @@ def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
     return frames, rate
 
 
-def _read_frames(file: Any, name: str) -> "NDArray[np.float32]":
+def _read_frames(file: Any, name: str, most: int) -> "NDArray[np.float32]":
     """Read in growing blocks, so that memory follows what a file holds and not what its header announces."""
     import numpy as np
 
@@ -258,9 +259,9 @@ def _read_frames(file: Any, name: str) -> "NDArray[np.float32]":
     frames = np.empty((min(file.frames, _BLOCK_VALUES // channels), channels), np.float32)
     filled = len(file.read(out=frames))
     while filled == len(frames) < file.frames:
-        if frames.size >= MOST_VALUES:
-            raise TooLongAudioError(f"{name}: more than {MOST_VALUES:,} samples; cut the file into pieces")
-        frames.resize((min(file.frames, 2 * filled), channels), refcheck=False)
+        if frames.size >= most:
+            raise TooLongAudioError(f"{name}: more than {most:,} samples; cut the file into pieces")
+        frames.resize((min(file.frames, 2 * filled, most // channels + 1), channels), refcheck=False)
         filled += len(file.read(out=frames[filled:]))
     return frames[:filled]
 

@@ -1,5 +1,6 @@
 """Inputs that nobody should send, each with the reason it gets, and the ones after it that are decided all the same."""
 
+import functools
 import io
 import os
 from collections.abc import Callable
@@ -101,6 +102,17 @@ class Pipe(io.RawIOBase):
         return self._left.readinto(buffer)
 
 
+@functools.cache
+def many_channels() -> bytes:
+    """Return a FLAC file of 200 kB that decodes to 1.5 GB, and lasts less than an hour."""
+    buffer = io.BytesIO()
+    block = np.zeros((480_000, 8), np.int16)
+    with soundfile.SoundFile(buffer, "w", 48_000, 8, "PCM_16", format="FLAC") as file:
+        for _ in range(100):
+            file.write(block)
+    return buffer.getvalue()
+
+
 def stereo(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], int]:
     return np.column_stack([left, right]), RATE
 
@@ -146,6 +158,12 @@ HOSTILE: dict[str, tuple[Make, str]] = {
         "too-long",
     ),
     "an open file at its end": (lambda _: io.BytesIO(), "empty"),
+    "16 bits in an int32 array": (lambda _: ((tone() * 32767).astype(np.int32), RATE), "unscaled"),
+    "dither in an int32 array": (lambda _: (np.tile(np.array([-1, 0, 1, 2], np.int32), RATE), RATE), "near-silent"),
+    "zeros in an int32 array": (lambda _: (np.zeros(RATE, np.int32), RATE), "near-silent"),
+    "int64": (lambda _: ((tone() * 32767).astype(np.int64), RATE), "undecodable"),
+    "silence in 8 channels": (lambda _: many_channels(), "too-long"),
+    "int32": (lambda _: ((tone().astype(np.float64) * 2**31).astype(np.int32), RATE), "evidence"),
     "integers": (lambda _: ((tone() * 32767).astype(np.int16), RATE), "evidence"),
     "telephone rate": (lambda _: (tone(rate=8000), 8000), "evidence"),
     "48 kHz": (lambda _: wav(tone(rate=48_000), 48_000), "evidence"),
