@@ -327,7 +327,7 @@ def test_cutting_never_removes_a_whole_joined_clip() -> None:
 
 @given(st.integers(1, 100), st.integers(1, 30))
 def test_chunks_are_the_clip_in_order(tenths: int, longest: int) -> None:
-    samples = np.arange(tenths * 100, dtype=np.float32)
+    samples = np.arange(tenths * 100, dtype=np.float32) / 2**20
     calls = fit([Audio(samples, 1000, "00")], Intake(rate=1000, longest=longest / 10), "chunk")
     pieces = [call[0].samples for call in calls]
     assert np.array_equal(np.concatenate(pieces), samples)
@@ -356,3 +356,26 @@ def test_a_limit_without_a_sample_is_told(policy: Any) -> None:
     clip = read_audio((np.ones(100), 16_000))
     with pytest.raises(TooLongAudioError, match="the model takes 1e-09 s, not one sample at 16000 Hz"):
         fit([clip], Intake(longest=1e-9), policy)
+
+
+def test_a_clip_beyond_full_scale_is_scaled_and_told_and_its_file_is_not_clipped() -> None:
+    loud = read_audio((8 * NOISE, 16_000))
+    clip = fit([loud], Intake(), "refuse")[0][0]
+    peak = np.abs(loud.samples).max()
+    assert clip.digest == loud.digest
+    assert clip.changes == (f"scaled by {1 / peak:.3g}, its peak was {peak:.3g} of full scale",)
+    assert alteration(clip.changes[0]) == "scaled"
+    assert read_audio(to_wav(clip)).samples == pytest.approx(loud.samples / peak, abs=1e-4)
+
+
+def test_what_resampling_leaves_over_full_scale_stays() -> None:
+    audio = read_audio((NOISE * 2 * 1.1, 16_000))
+    assert fit([audio], Intake(), "refuse") == [[audio]]
+
+
+def test_channels_that_cancel_are_told() -> None:
+    for right, told in ((-NOISE, "240 dB"), (-0.9 * NOISE, "26 dB")):
+        change = read_audio((np.column_stack([NOISE, right]), 16_000)).changes[0]
+        assert change == f"averaged 2 channels, which cancel: the mean is {told} under the loudest"
+        assert alteration(change) == "averaged"
+    assert read_audio((np.column_stack([NOISE, 0 * NOISE]), 16_000)).changes == ("averaged 2 channels",)

@@ -42,10 +42,17 @@ MOST_VALUES = 2**31
 FRAMES_UNKNOWN = 2**63 - 1
 """What libsndfile says where a header does not tell how many frames there are."""
 
+LOUDEST = 10 ** (1 / 20)
+"""Peak beyond which a clip is scaled down: 1 dB over full scale. Resampling alone may pass it by less (0.7 dB in the
+starter suite), and 16-bit files clip that."""
+
+CANCELLED = 20.0
+"""dB that the mean of the channels must lie under the loudest one to be told."""
+
 LimitPolicy = Literal["cut", "chunk", "refuse"]
 """What happens to audio longer than a model takes: keep the beginning, ask once a piece, or fail by name."""
 
-Alteration = Literal["averaged", "resampled", "joined", "cut", "chunked", "removed"]
+Alteration = Literal["averaged", "resampled", "scaled", "joined", "cut", "chunked", "removed"]
 """What can be done to a clip before a model gets it; each change begins with one of these words."""
 
 _BLOCK_VALUES = 2**24
@@ -306,7 +313,12 @@ def average(channels: Channels) -> Audio:
     if frames.shape[1] == 1:
         return Audio(frames[:, 0], rate, identity)
     mono = frames.mean(axis=1, dtype=np.float32)
-    return Audio(mono, rate, identity, (f"averaged {frames.shape[1]} channels",))
+    change = f"averaged {frames.shape[1]} channels"
+    powers = np.einsum("ij,ij->j", frames, frames, dtype=np.float64)
+    loss = 10 * np.log10(max(powers.max(), 1e-30) / max(np.dot(mono.astype(np.float64), mono), 1e-30))
+    if loss > CANCELLED:
+        change += f", which cancel: the mean is {min(loss, 240):.0f} dB under the loudest"
+    return Audio(mono, rate, identity, (change,))
 
 
 def resample(audio: Audio, rate: int) -> Audio:
@@ -325,6 +337,17 @@ def resample(audio: Audio, rate: int) -> Audio:
     return Audio(samples, rate, audio.digest, (*audio.changes, f"resampled from {audio.rate} to {rate} Hz"))
 
 
+def scale(audio: Audio) -> Audio:
+    """Return ``audio`` with its peak at full scale if it lies more than 1 dB over it, as 16-bit files would clip it."""
+    import numpy as np
+
+    peak = float(np.abs(audio.samples).max(initial=0.0))
+    if peak <= LOUDEST:
+        return audio
+    change = f"scaled by {1 / peak:.3g}, its peak was {peak:.3g} of full scale"
+    return Audio(audio.samples / np.float32(peak), audio.rate, audio.digest, (*audio.changes, change))
+
+
 def join(audios: Sequence[Audio]) -> Audio:
     """Return clips of one rate as a single clip with 0.5 s of silence between them."""
     import numpy as np
@@ -339,7 +362,9 @@ def join(audios: Sequence[Audio]) -> Audio:
 
 
 def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy, *, allow_cut: bool = False) -> list[list[Audio]]:
-    """Make the clips of one request fit what a model takes: resample, join, then apply the limit.
+    """Make the clips of one request fit what a model takes: resample, scale, join, then apply the limit.
+
+    A clip beyond full scale is scaled down for every model alike, whether it gets samples or a 16-bit file.
 
     Args:
         audios: the clips of one sample.
@@ -354,7 +379,7 @@ def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy, *, allow_c
         EmptyAudioError: nothing is left of a clip at the model's rate.
         TooLongAudioError: the policy is ``refuse``, or cutting joined clips would remove one of them whole and may not.
     """
-    clips = [resample(audio, intake.rate) for audio in audios]
+    clips = [scale(resample(audio, intake.rate)) for audio in audios]
     starts = [0.0]
     if len(clips) > intake.clips:
         for clip in clips[:-1]:
@@ -406,7 +431,7 @@ def _pieces(clip: Audio, longest: float) -> list[Audio]:
 
 
 def to_wav(audio: Audio) -> bytes:
-    """Return ``audio`` as the bytes of a 16-bit WAV file."""
+    """Return ``audio`` as the bytes of a 16-bit WAV file; what passes full scale is clipped, ``fit`` leaves 1 dB."""
     import soundfile
 
     buffer = io.BytesIO()
