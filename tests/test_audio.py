@@ -327,7 +327,7 @@ def test_cutting_never_removes_a_whole_joined_clip() -> None:
 
 @given(st.integers(1, 100), st.integers(1, 30))
 def test_chunks_are_the_clip_in_order(tenths: int, longest: int) -> None:
-    samples = np.arange(tenths * 100, dtype=np.float32) / 2**20
+    samples = np.arange(tenths * 100, dtype=np.float32) / np.float32(2**20)
     calls = fit([Audio(samples, 1000, "00")], Intake(rate=1000, longest=longest / 10), "chunk")
     pieces = [call[0].samples for call in calls]
     assert np.array_equal(np.concatenate(pieces), samples)
