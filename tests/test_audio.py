@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otoscope import audio as module
-from otoscope.audio import Alteration, Audio, Intake, alteration, fit, join, read_audio, resample, to_wav
+from otoscope.audio import Alteration, Audio, Intake, alteration, fit, join, read_audio, read_channels, resample, to_wav
 from otoscope.errors import (
     AudioError,
     EmptyAudioError,
@@ -234,20 +234,44 @@ def test_reading_in_blocks_changes_no_sample(container: str, monkeypatch: pytest
     whole = read_audio(data)
     monkeypatch.setattr(module, "_BLOCK_VALUES", 500)
     assert read_audio(data).digest == whole.digest
-    monkeypatch.setattr(module, "MOST_VALUES", 4_000)
     with pytest.raises(TooLongAudioError, match=r"clip-7: more than 4,000 samples"):
-        read_audio(data, "clip-7")
+        read_channels(data, "clip-7", most=4_000)
 
 
 def test_a_flac_from_a_pipe_with_unknown_length_is_read() -> None:
     assert read_audio(announce(0)).digest == read_audio(encode("FLAC", "PCM_16")).digest
 
 
-def test_a_wav_from_a_pipe_with_unknown_size_is_read() -> None:
-    data = bytearray(encode("WAV", "PCM_16"))
+def with_size(size: int, data: bytes, order: Literal["little", "big"] = "little") -> bytes:
+    """Return a WAV file with another size of its samples, and of the whole as programs fill it in beside it."""
     at = data.index(b"data")
-    data[at + 4 : at + 8] = b"\xff\xff\xff\xff"
-    assert read_audio(bytes(data)).seconds == pytest.approx(0.5)
+    whole = min(size + at, 2**32 - 1)
+    sizes = [number.to_bytes(4, order) for number in (whole, size)]
+    return data[:4] + sizes[0] + data[8 : at + 4] + sizes[1] + data[at + 8 :]
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFDB, 0x7FFFFFFF, 0x80000000, 2**32 - 37, 2**32 - 2, 2**32 - 1])
+def test_a_wav_from_a_pipe_with_a_placeholder_for_its_size_is_whole(size: int) -> None:
+    data = encode("WAV", "PCM_16")
+    assert read_audio(with_size(size, data)).digest == read_audio(data).digest
+    assert read_audio(with_size(size, encode_big_endian(), "big")).digest == read_audio(data).digest
+
+
+def test_silence_behind_a_size_of_0_is_audio() -> None:
+    silent = encode("WAV", frames=np.zeros(800, np.float32))
+    assert read_audio(with_size(0, silent)).digest == read_audio(silent).digest
+
+
+def test_a_wav_without_samples_is_empty_whatever_chunks_follow() -> None:
+    silent = encode("WAV", frames=np.zeros(0, np.float32))
+    for more in (b"", b"LIST\x04\x00\x00\x00INFO", b"id3 \x03\x00\x00\x00abc"):
+        with pytest.raises(EmptyAudioError):
+            read_audio(silent + more)
+
+
+def test_an_ordinary_size_beyond_the_end_is_no_placeholder() -> None:
+    with pytest.raises(TruncatedAudioError):
+        read_audio(with_size(0x7FFFEFFF, encode("WAV", "PCM_16")))
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed, so there is no decoder for m4a")
@@ -303,7 +327,7 @@ def test_cutting_never_removes_a_whole_joined_clip() -> None:
 
 @given(st.integers(1, 100), st.integers(1, 30))
 def test_chunks_are_the_clip_in_order(tenths: int, longest: int) -> None:
-    samples = np.arange(tenths * 100, dtype=np.float32)
+    samples = np.arange(tenths * 100, dtype=np.float32) / np.float32(2**20)
     calls = fit([Audio(samples, 1000, "00")], Intake(rate=1000, longest=longest / 10), "chunk")
     pieces = [call[0].samples for call in calls]
     assert np.array_equal(np.concatenate(pieces), samples)
@@ -332,3 +356,26 @@ def test_a_limit_without_a_sample_is_told(policy: Any) -> None:
     clip = read_audio((np.ones(100), 16_000))
     with pytest.raises(TooLongAudioError, match="the model takes 1e-09 s, not one sample at 16000 Hz"):
         fit([clip], Intake(longest=1e-9), policy)
+
+
+def test_a_clip_beyond_full_scale_is_scaled_and_told_and_its_file_is_not_clipped() -> None:
+    loud = read_audio((8 * NOISE, 16_000))
+    clip = fit([loud], Intake(), "refuse")[0][0]
+    peak = np.abs(loud.samples).max()
+    assert clip.digest == loud.digest
+    assert clip.changes == (f"scaled by {1 / peak:.3g}, its peak was {peak:.3g} of full scale",)
+    assert alteration(clip.changes[0]) == "scaled"
+    assert read_audio(to_wav(clip)).samples == pytest.approx(loud.samples / peak, abs=1e-4)
+
+
+def test_what_resampling_leaves_over_full_scale_stays() -> None:
+    audio = read_audio((NOISE * 2 * 1.1, 16_000))
+    assert fit([audio], Intake(), "refuse") == [[audio]]
+
+
+def test_channels_that_cancel_are_told() -> None:
+    for right, told in ((-NOISE, "240 dB"), (-0.9 * NOISE, "26 dB")):
+        change = read_audio((np.column_stack([NOISE, right]), 16_000)).changes[0]
+        assert change == f"averaged 2 channels, which cancel: the mean is {told} under the loudest"
+        assert alteration(change) == "averaged"
+    assert read_audio((np.column_stack([NOISE, 0 * NOISE]), 16_000)).changes == ("averaged 2 channels",)

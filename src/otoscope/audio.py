@@ -1,8 +1,6 @@
 """Decode, mix to mono, resample, join, cut or chunk audio; every change is told, none is silent."""
 
 import io
-import math
-import re
 import shutil
 import stat
 import subprocess
@@ -12,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
+from otoscope.container import breaks_off, fill_in_size
 from otoscope.errors import (
     EmptyAudioError,
     MissingAudioError,
@@ -43,43 +42,20 @@ MOST_VALUES = 2**31
 FRAMES_UNKNOWN = 2**63 - 1
 """What libsndfile says where a header does not tell how many frames there are."""
 
+LOUDEST = 10 ** (1 / 20)
+"""Peak beyond which a clip is scaled down: 1 dB over full scale. Resampling alone may pass it by less (0.7 dB in the
+starter suite), and 16-bit files clip that."""
+
+CANCELLED = 20.0
+"""dB that the mean of the channels must lie under the loudest one to be told."""
+
 LimitPolicy = Literal["cut", "chunk", "refuse"]
 """What happens to audio longer than a model takes: keep the beginning, ask once a piece, or fail by name."""
 
-Alteration = Literal["averaged", "resampled", "joined", "cut", "chunked", "removed"]
+Alteration = Literal["averaged", "resampled", "scaled", "joined", "cut", "chunked", "removed"]
 """What can be done to a clip before a model gets it; each change begins with one of these words."""
 
 _BLOCK_VALUES = 2**24
-_OGG_LAST_PAGE = 0x04
-_AU_SIZE_UNKNOWN = 2**32 - 1
-_SPHERE_HEADER = 1024
-_SPHERE_FIELD = re.compile(rb"^(\w+) -i (\d+)", re.MULTILINE)
-
-
-class _Chunks(NamedTuple):
-    """How a container lays out its chunks: where the first is, its identifier for samples, and its sizes."""
-
-    first: int
-    samples: bytes
-    width: int
-    order: Literal["little", "big"]
-    align: int = 2
-    size_counts_head: bool = False
-
-
-_W64_SAMPLES = b"data\xf3\xac\xd3\x11\x8c\xd1\x00\xc0\x4f\x8e\xdb\x8a"
-_CHUNKS = {
-    b"RIFFWAVE": _Chunks(12, b"data", 4, "little"),
-    b"RIFXWAVE": _Chunks(12, b"data", 4, "big"),
-    b"RF64WAVE": _Chunks(12, b"data", 4, "little"),
-    b"FORMAIFF": _Chunks(12, b"SSND", 4, "big"),
-    b"FORMAIFC": _Chunks(12, b"SSND", 4, "big"),
-    b"riff\xa5\xd6\x28\xdb": _Chunks(40, _W64_SAMPLES, 8, "little", 8, size_counts_head=True),
-    b"caffdesc": _Chunks(8, b"data", 8, "big", 1),
-    b"FORM8SVX": _Chunks(12, b"BODY", 4, "big"),
-    b"FORM16SV": _Chunks(12, b"BODY", 4, "big"),
-}
-"""By the bytes 0 to 3 and 8 to 11 of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +95,9 @@ class Intake:
     longest: float | None = None
 
 
-AudioSource = Path | str | bytes | BinaryIO | tuple["NDArray[np.generic]", int]
+AudioBytes = bytes | bytearray | memoryview
+
+AudioSource = Path | str | AudioBytes | BinaryIO | tuple["NDArray[np.generic]", int]
 
 
 class Channels(NamedTuple):
@@ -141,15 +119,17 @@ def read_audio(source: AudioSource, name: str = "") -> Audio:
     return average(read_channels(source, name))
 
 
-def read_channels(source: AudioSource, name: str = "") -> Channels:
+def read_channels(source: AudioSource, name: str = "", most: int = MOST_VALUES) -> Channels:
     """Decode ``source`` to float32 at its own rate.
 
     Integer arrays are scaled by their type's full scale; uint8 has its zero at 128, as in a WAV file.
 
     Args:
         source: a path, the bytes of an audio file, an open binary file, or a pair (array, rate in Hz) whose array
-            has shape (samples,) or (samples, channels), and no more channels than samples.
+            has shape (samples,) or (samples, channels), and no more channels than samples. A file that can seek is
+            read from its start and left where it was, so that each reader gets all of it.
         name: how errors name the clip; a path names itself.
+        most: samples, all channels together, beyond which a file is not decoded.
 
     Raises:
         AudioError: a subclass says what is wrong with the clip.
@@ -159,8 +139,8 @@ def read_channels(source: AudioSource, name: str = "") -> Channels:
         name = _printable(name or "audio")
         frames, rate = _from_array(source, name)
     else:
-        data, name = _read_bytes(source, name)
-        frames, rate = _decode(data, name)
+        data, name = _read_source(source, name)
+        frames, rate = _decode(data, name, most)
     return Channels(frames, rate, name)
 
 
@@ -169,16 +149,43 @@ def _printable(name: str) -> str:
     return name.encode(errors="backslashreplace").decode()
 
 
-def _read_bytes(source: Path | str | bytes | BinaryIO, name: str) -> tuple[bytes, str]:
+def _read_source(source: Path | str | AudioBytes | BinaryIO, name: str) -> tuple[bytes, str]:
     if isinstance(source, str | Path):
         return _read_file(Path(source)), _printable(name or str(source))
-    data = source.read() if hasattr(source, "read") else source
-    if not isinstance(data, bytes):
-        raise UsageError(
-            f"{name or 'audio'}: audio is a path, bytes, an open binary file or a pair (array, rate), "
-            f"not {type(source).__name__}",
-        )
-    return data, _printable(name or str(getattr(source, "name", "audio bytes")))
+    name = _printable(name or str(getattr(source, "name", "audio")))
+    return read_bytes(source, name), name
+
+
+def read_bytes(source: AudioBytes | BinaryIO, name: str) -> bytes:
+    """Return the bytes of an audio file; an open file that can seek is read from its start and left where it was.
+
+    Raises:
+        UndecodableAudioError: the file is closed or cannot be read.
+        UsageError: ``source`` is neither bytes nor an open binary file.
+    """
+    if isinstance(source, AudioBytes):
+        return bytes(source)
+    found = type(source).__name__
+    if hasattr(source, "read"):
+        try:
+            data = _read_whole(source)
+        except (OSError, ValueError) as error:  # ValueError: it is closed
+            raise UndecodableAudioError(f"{name}: the open file cannot be read: {error}") from error
+        if isinstance(data, AudioBytes):
+            return bytes(data)
+        found += f" of {type(data).__name__}"
+    raise UsageError(f"{name}: audio is a path, bytes, an open binary file or a pair (array, rate), not {found}")
+
+
+def _read_whole(file: BinaryIO) -> Any:
+    if not (hasattr(file, "seekable") and file.seekable()):
+        return file.read()
+    position = file.tell()
+    file.seek(0)
+    try:
+        return file.read()
+    finally:
+        file.seek(position)
 
 
 def _read_file(path: Path) -> bytes:
@@ -210,7 +217,10 @@ def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32
     if not isinstance(rate, int | np.integer) and not (isinstance(rate, float | np.floating) and rate.is_integer()):
         raise UndecodableAudioError(f"{name}: the rate is {rate!r}; give whole Hz")
     if array.dtype.kind != "f" and array.dtype.name not in {"uint8", "int8", "int16", "int32"}:
-        raise UndecodableAudioError(f"{name}: an array of {array.dtype} is no audio; give float32 of full scale 1.0")
+        raise UndecodableAudioError(
+            f"{name}: an array of {array.dtype} is no audio; give floating point of full scale 1.0, or uint8, int8, "
+            "int16 or int32 of their own"
+        )
     if array.ndim not in {1, 2}:
         raise UndecodableAudioError(f"{name}: shape {array.shape} is neither (samples,) nor (samples, channels)")
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite
@@ -226,17 +236,17 @@ def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32
     return frames, int(rate)
 
 
-def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
+def _decode(data: bytes, name: str, most: int) -> tuple["NDArray[np.float32]", int]:
     import soundfile
 
     if not data:
         raise EmptyAudioError(f"{name}: the file has no bytes")
-    if _breaks_off(data):
+    if breaks_off(data):
         raise TruncatedAudioError(f"{name}: the file ends before the audio its header announces; fetch it again")
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(io.BytesIO(fill_in_size(data))) as file:
             announced, rate = file.frames, file.samplerate
-            frames = _read_frames(file, name)
+            frames = _read_frames(file, name, most)
     except soundfile.LibsndfileError as error:
         if data[:4] == b"fLaC":
             raise TruncatedAudioError(f"{name}: the FLAC stream breaks off or is damaged; fetch it again") from error
@@ -246,7 +256,7 @@ def _decode(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
     return frames, rate
 
 
-def _read_frames(file: Any, name: str) -> "NDArray[np.float32]":
+def _read_frames(file: Any, name: str, most: int) -> "NDArray[np.float32]":
     """Read in growing blocks, so that memory follows what a file holds and not what its header announces."""
     import numpy as np
 
@@ -256,61 +266,11 @@ def _read_frames(file: Any, name: str) -> "NDArray[np.float32]":
     frames = np.empty((min(file.frames, _BLOCK_VALUES // channels), channels), np.float32)
     filled = len(file.read(out=frames))
     while filled == len(frames) < file.frames:
-        if frames.size >= MOST_VALUES:
-            raise TooLongAudioError(f"{name}: more than {MOST_VALUES:,} samples; cut the file into pieces")
-        frames.resize((min(file.frames, 2 * filled), channels), refcheck=False)
+        if frames.size >= most:
+            raise TooLongAudioError(f"{name}: more than {most:,} samples; cut the file into pieces")
+        frames.resize((min(file.frames, 2 * filled, most // channels + 1), channels), refcheck=False)
         filled += len(file.read(out=frames[filled:]))
     return frames[:filled]
-
-
-def _breaks_off(data: bytes) -> bool:
-    """Tell whether a file ends early whose format says where it ends; libsndfile reads what is there without a word.
-
-    Of the formats that it reads, IRCAM, PAF and PVF do not say it, and HTK, AVR and samplers' own are not looked at.
-    """
-    layout = _CHUNKS.get(data[:4] + data[8:12])
-    if layout is not None:
-        return _chunks_break_off(data, layout)
-    if data[:4] == b"OggS":
-        last = data.rfind(b"OggS")
-        return last + 5 >= len(data) or not data[last + 5] & _OGG_LAST_PAGE
-    if data[:4] in {b".snd", b"dns."}:
-        order: Literal["little", "big"] = "big" if data[:4] == b".snd" else "little"
-        start, size = (int.from_bytes(data[at : at + 4], order) for at in (4, 8))
-        return size != _AU_SIZE_UNKNOWN and start + size > len(data)
-    if data.startswith(b"NIST_1A"):
-        return _sphere_breaks_off(data)
-    return data.startswith(b"Creative Voice File") and _blocks_break_off(data)
-
-
-def _sphere_breaks_off(data: bytes) -> bool:
-    """Tell whether a NIST SPHERE file of plain samples ends early; a count that is absent is the least there can be."""
-    fields = {b"sample_count": 0, b"channel_count": 1, b"sample_n_bytes": 1}
-    fields |= {name: int(size) for name, size in _SPHERE_FIELD.findall(data[:_SPHERE_HEADER]) if name in fields}
-    return _SPHERE_HEADER + math.prod(fields.values()) > len(data)
-
-
-def _blocks_break_off(data: bytes) -> bool:
-    """Tell whether a VOC file ends within a block."""
-    at = int.from_bytes(data[20:22], "little")
-    while at < len(data) and data[at]:
-        at += 4 + int.from_bytes(data[at + 1 : at + 4], "little")
-    return at > len(data)
-
-
-def _chunks_break_off(data: bytes, layout: _Chunks) -> bool:
-    at, head = layout.first, len(layout.samples) + layout.width
-    unknown = 256**layout.width - 1
-    while at + head <= len(data):
-        size = int.from_bytes(data[at + len(layout.samples) : at + head], layout.order)
-        if data.startswith(layout.samples, at):
-            if size == unknown and data[:4] == b"RF64":
-                size = int.from_bytes(data[28:36], "little")  # where 32 bits do not hold it
-            # Programs that write to a pipe do not know the size and leave 0 or all ones there.
-            return size not in {0, unknown} and at + size + (0 if layout.size_counts_head else head) > len(data)
-        at += max(size, head) if layout.size_counts_head else head + size
-        at += -at % layout.align
-    return layout.samples not in data
 
 
 def _decode_with_ffmpeg(data: bytes, name: str) -> tuple["NDArray[np.float32]", int]:
@@ -353,7 +313,12 @@ def average(channels: Channels) -> Audio:
     if frames.shape[1] == 1:
         return Audio(frames[:, 0], rate, identity)
     mono = frames.mean(axis=1, dtype=np.float32)
-    return Audio(mono, rate, identity, (f"averaged {frames.shape[1]} channels",))
+    change = f"averaged {frames.shape[1]} channels"
+    powers = np.einsum("ij,ij->j", frames, frames, dtype=np.float64)
+    loss = 10 * np.log10(max(powers.max(), 1e-30) / max(np.dot(mono.astype(np.float64), mono), 1e-30))
+    if loss > CANCELLED:
+        change += f", which cancel: the mean is {min(loss, 240):.0f} dB under the loudest"
+    return Audio(mono, rate, identity, (change,))
 
 
 def resample(audio: Audio, rate: int) -> Audio:
@@ -372,6 +337,17 @@ def resample(audio: Audio, rate: int) -> Audio:
     return Audio(samples, rate, audio.digest, (*audio.changes, f"resampled from {audio.rate} to {rate} Hz"))
 
 
+def scale(audio: Audio) -> Audio:
+    """Return ``audio`` with its peak at full scale if it lies more than 1 dB over it, as 16-bit files would clip it."""
+    import numpy as np
+
+    peak = float(np.abs(audio.samples).max(initial=0.0))
+    if peak <= LOUDEST:
+        return audio
+    change = f"scaled by {1 / peak:.3g}, its peak was {peak:.3g} of full scale"
+    return Audio(audio.samples / np.float32(peak), audio.rate, audio.digest, (*audio.changes, change))
+
+
 def join(audios: Sequence[Audio]) -> Audio:
     """Return clips of one rate as a single clip with 0.5 s of silence between them."""
     import numpy as np
@@ -386,7 +362,9 @@ def join(audios: Sequence[Audio]) -> Audio:
 
 
 def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy, *, allow_cut: bool = False) -> list[list[Audio]]:
-    """Make the clips of one request fit what a model takes: resample, join, then apply the limit.
+    """Make the clips of one request fit what a model takes: resample, scale, join, then apply the limit.
+
+    A clip beyond full scale is scaled down for every model alike, whether it gets samples or a 16-bit file.
 
     Args:
         audios: the clips of one sample.
@@ -401,7 +379,7 @@ def fit(audios: Sequence[Audio], intake: Intake, policy: LimitPolicy, *, allow_c
         EmptyAudioError: nothing is left of a clip at the model's rate.
         TooLongAudioError: the policy is ``refuse``, or cutting joined clips would remove one of them whole and may not.
     """
-    clips = [resample(audio, intake.rate) for audio in audios]
+    clips = [scale(resample(audio, intake.rate)) for audio in audios]
     starts = [0.0]
     if len(clips) > intake.clips:
         for clip in clips[:-1]:
@@ -453,7 +431,7 @@ def _pieces(clip: Audio, longest: float) -> list[Audio]:
 
 
 def to_wav(audio: Audio) -> bytes:
-    """Return ``audio`` as the bytes of a 16-bit WAV file."""
+    """Return ``audio`` as the bytes of a 16-bit WAV file; what passes full scale is clipped, ``fit`` leaves 1 dB."""
     import soundfile
 
     buffer = io.BytesIO()

@@ -3,12 +3,15 @@
 A missing thing is a word, never null, 0 or a dropped row. ``Outcome`` lists the words.
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self, TypeVar
+from typing import Any, BinaryIO, Literal, Self, TypeGuard, TypeVar
+
+from otoscope.errors import UsageError
 
 Name = TypeVar("Name", bound=str)
 
@@ -65,12 +68,32 @@ class Clip:
     """One audio clip that has not been decoded yet.
 
     Attributes:
-        source: a path, the bytes of an audio file, an open binary file, or a pair (array, rate in Hz).
+        source: a path, the bytes of an audio file, an open binary file, or a pair (array, rate in Hz). A file that
+            can seek is read from its start, whoever has read it, and left where it was. One that cannot is read here,
+            once, and its bytes are kept, so that a gate and a model both get them.
         name: how errors and logs name it.
+
+    Raises:
+        UsageError: the source is text, which could be a path or not.
     """
 
-    source: Path | bytes | BinaryIO | tuple[Any, int]
+    source: Path | bytes | bytearray | memoryview | BinaryIO | tuple[Any, int]
     name: str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.source, str):
+            raise UsageError(f"{self.name}: a clip's source is no text; give pathlib.Path({self.source!r}) for a path")
+        if _is_read_once(self.source):
+            with contextlib.suppress(OSError):  # whoever reads the clip says so
+                data = self.source.read()
+                if isinstance(data, bytes):
+                    object.__setattr__(self, "source", data)
+
+
+def _is_read_once(source: object) -> TypeGuard[BinaryIO]:
+    if not hasattr(source, "read") or getattr(source, "closed", False):
+        return False
+    return not (hasattr(source, "seekable") and source.seekable())
 
 
 @dataclass(frozen=True, slots=True)

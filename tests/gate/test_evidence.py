@@ -1,5 +1,6 @@
 """Inputs that nobody should send, each with the reason it gets, and the ones after it that are decided all the same."""
 
+import functools
 import io
 import os
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from otoscope.audio import read_audio
+from otoscope.errors import UsageError
 from otoscope.gate.evidence import Energy, peak_level, read_sound
 from otoscope.gate.rule import load_gate
 from otoscope.records import Clip, Decision
@@ -74,6 +77,42 @@ def without_length(samples: NDArray[Any], rate: int = RATE) -> bytes:
     return bytes(data)
 
 
+def read_before(data: bytes) -> io.BytesIO:
+    file = io.BytesIO(data)
+    file.read()
+    return file
+
+
+def closed() -> io.BytesIO:
+    file = io.BytesIO(wav(tone()))
+    file.close()
+    return file
+
+
+class Pipe(io.RawIOBase):
+    """A stream that gives its bytes once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._left = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._left.readinto(buffer)
+
+
+@functools.cache
+def many_channels() -> bytes:
+    """Return a FLAC file of 200 kB that decodes to 1.5 GB, and lasts less than an hour."""
+    buffer = io.BytesIO()
+    block = np.zeros((480_000, 8), np.int16)
+    with soundfile.SoundFile(buffer, "w", 48_000, 8, "PCM_16", format="FLAC") as file:
+        for _ in range(100):
+            file.write(block)
+    return buffer.getvalue()
+
+
 def stereo(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[Any], int]:
     return np.column_stack([left, right]), RATE
 
@@ -119,6 +158,12 @@ HOSTILE: dict[str, tuple[Make, str]] = {
         "too-long",
     ),
     "an open file at its end": (lambda _: io.BytesIO(), "empty"),
+    "16 bits in an int32 array": (lambda _: ((tone() * 32767).astype(np.int32), RATE), "unscaled"),
+    "dither in an int32 array": (lambda _: (np.tile(np.array([-1, 0, 1, 2], np.int32), RATE), RATE), "near-silent"),
+    "zeros in an int32 array": (lambda _: (np.zeros(RATE, np.int32), RATE), "near-silent"),
+    "int64": (lambda _: ((tone() * 32767).astype(np.int64), RATE), "undecodable"),
+    "silence in 8 channels": (lambda _: many_channels(), "too-long"),
+    "int32": (lambda _: ((tone().astype(np.float64) * 2**31).astype(np.int32), RATE), "evidence"),
     "integers": (lambda _: ((tone() * 32767).astype(np.int16), RATE), "evidence"),
     "telephone rate": (lambda _: (tone(rate=8000), 8000), "evidence"),
     "48 kHz": (lambda _: wav(tone(rate=48_000), 48_000), "evidence"),
@@ -135,6 +180,14 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "over full scale": (lambda _: (tone(level=1.4), RATE), "evidence"),
     "mp3 called wav": (renamed_mp3, "evidence"),
     "an open file": (lambda _: io.BytesIO(wav(tone())), "evidence"),
+    "an open file that was read": (lambda _: read_before(wav(tone())), "evidence"),
+    "a closed file": (lambda _: closed(), "undecodable"),
+    "a text file that holds a path": (lambda folder: io.StringIO(str(renamed_mp3(folder))), "undecodable"),
+    "a list": (lambda _: [0.1, 0.2], "undecodable"),
+    "nothing": (lambda _: None, "undecodable"),
+    "an array without a rate": (lambda _: (tone(),), "undecodable"),
+    "a bytearray": (lambda _: bytearray(wav(tone())), "evidence"),
+    "a memoryview": (lambda _: memoryview(wav(tone())), "evidence"),
 }
 
 
@@ -152,6 +205,25 @@ def test_only_a_clip_with_evidence_is_admitted(tmp_path: Path) -> None:
         assert decision.admit == (reason == "evidence")
         assert decision.outcome in {"answer", "abstain"}
         assert Decision.from_json(decision.to_json()) == decision
+
+
+@pytest.mark.parametrize("make", [io.BytesIO, Pipe])
+def test_an_open_file_is_decided_alike_each_time_and_left_for_the_model(make: Callable[[bytes], Any]) -> None:
+    gate = load_gate("energy")
+    data = wav(tone(), container="FLAC")
+    file = make(data)
+    clip = Clip(file, "upload")
+    if file.seekable():
+        file.seek(7)
+    decisions = [gate.decide([clip]) for _ in range(2)]
+    assert [(one.outcome, one.reason, one.key) for one in decisions] == [("answer", "evidence", decisions[0].key)] * 2
+    assert read_audio(clip.source).digest == read_audio(data).digest
+    assert not file.seekable() or file.tell() == 7
+
+
+def test_a_text_as_source_is_refused_where_the_clip_is_made() -> None:
+    with pytest.raises(UsageError, match=r"call.*no text; give pathlib\.Path\('call\.wav'\)"):
+        Clip("call.wav", "call")  # type: ignore[arg-type]
 
 
 def test_what_does_not_decide_is_flagged() -> None:

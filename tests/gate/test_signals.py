@@ -85,6 +85,17 @@ def test_silero_hears_speech_in_speech_alone_and_remembers_nothing() -> None:
     assert silero.measure(Heard(clip("allison-en-digits-13"))) == speech
 
 
+@pytest.mark.parametrize("offset", [0.1, 0.2, 0.5])
+def test_quiet_speech_is_heard_beside_a_constant_offset(offset: float) -> None:
+    pytest.importorskip("onnxruntime")
+    silero = Silero(named("silero-vad"))
+    quiet = clip("librivox-0870") * 10**-1.5
+    expected = silero.measure(Heard(quiet)).values
+    found = silero.measure(Heard(quiet + np.float32(offset))).values
+    assert found["silero"] == pytest.approx(expected["silero"], abs=0.1)
+    assert found["silero_max"] == pytest.approx(expected["silero_max"], abs=0.01)
+
+
 def test_long_audio_is_the_same_in_pieces() -> None:
     silero = Silero(named("silero-vad"))
     once = clip("librivox-0880")

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_channels, resample
-from otoscope.errors import AudioError, TooLongAudioError
+from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_bytes, read_channels, resample
+from otoscope.errors import AudioError, TooLongAudioError, UndecodableAudioError, UsageError
 from otoscope.gate.signal import RATE
 from otoscope.records import Clip, digest
 
@@ -19,7 +19,9 @@ HOP_SECONDS = 0.01
 HOPS = 3
 """Hops in a frame: levels are over 30 ms, every 10 ms."""
 LONGEST_SECONDS = 3600.0
-"""A longer clip is not decoded; an hour at 48 kHz fills 0.7 GB."""
+"""A longer clip is not decoded."""
+MOST_VALUES = 3600 * 48_000 * 2
+"""Nor is one of more samples, all channels together: an hour of stereo at 48 kHz, which fills 1.4 GB."""
 QUIETEST = 1e-12
 """RMS that stands for digital silence, -240 dBFS."""
 
@@ -27,6 +29,9 @@ CLIPPED_SHARE = 1e-3
 DC_OFFSET = 0.02
 UNSCALED_PEAK = 4.0
 """Floating-point audio may pass full scale by some decibels; 12 dB over it are integers that were not scaled."""
+UNSCALED_INTEGERS = (2**8, 2**15)
+"""An int32 array whose peak lies between these holds 16-bit samples that were not scaled: full scale is 2**31, and no
+recording stays 96 dB below it. Up to the first, it is silence with dither."""
 ANTI_PHASE = -0.9
 """Correlation of two channels below which their mean is no longer the sound that is heard in each."""
 ANTI_PHASE_LOSS = 10.0
@@ -93,23 +98,27 @@ def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
 
     Args:
         clip: the clip.
-        longest: seconds; a longer clip is ``too-long``.
+        longest: seconds; a longer clip is ``too-long``, as is one of more than ``MOST_VALUES`` samples.
     """
     import numpy as np
 
-    source = clip.source if isinstance(clip.source, (Path, bytes, tuple)) else clip.source.read()
     try:
+        source = clip.source if isinstance(clip.source, Path | tuple) else read_bytes(clip.source, clip.name)
         if not isinstance(source, tuple):
-            _refuse_long(_announced_seconds(source), clip.name, longest)
-        channels = read_channels(source, clip.name)
+            _refuse_announced(source, clip.name, longest)
+        channels = read_channels(source, clip.name, MOST_VALUES)
         audio = average(channels)
         _refuse_long(audio.seconds, clip.name, longest)  # not every header says how long the audio is
         samples = resample(audio, RATE).samples
-    except AudioError as error:
+    except (AudioError, UsageError) as error:  # a source that is none is a fault of this clip, and others follow
+        reason = error.reason if isinstance(error, AudioError) else UndecodableAudioError.reason
         nothing = np.zeros(0, np.float32)
-        return Sound(digest("unusable", error.reason, clip.name), error.reason, str(error), (), nothing, 0.0, -240.0)
+        return Sound(digest("unusable", reason, clip.name), reason, str(error), (), nothing, 0.0, -240.0)
     level = peak_level(audio.samples, audio.rate)
     code, message = _examine(channels, audio)
+    if not code and isinstance(source, tuple) and _holds_smaller_integers(source[0]):
+        code = "unscaled"
+        message = f"{clip.name}: an int32 array with 16-bit samples, its full scale is 2**31; give the array as int16"
     return Sound(audio.digest, code, message, tuple(_flags(audio.samples)), samples, audio.seconds, level)
 
 
@@ -136,17 +145,28 @@ def _refuse_long(seconds: float, name: str, longest: float) -> None:
         raise TooLongAudioError(f"{name}: {seconds:.0f} s; a gate takes {longest:g} s, cut the file into pieces")
 
 
-def _announced_seconds(source: Path | bytes) -> float:
-    """Return the duration that the header announces, or 0.0 where only decoding tells."""
+def _refuse_announced(source: Path | bytes, name: str, longest: float) -> None:
+    """Refuse what its header says to be too long; where it does not say, only decoding tells."""
     import soundfile
 
     try:
         if isinstance(source, Path) and not source.is_file():
-            return 0.0  # nothing but a regular file is opened: a pipe would never answer
+            return  # nothing but a regular file is opened: a pipe would never answer
         header = soundfile.info(io.BytesIO(source) if isinstance(source, bytes) else source)
     except (soundfile.LibsndfileError, OSError, ValueError):  # the decoder says what is wrong
-        return 0.0
-    return float(header.duration) if header.frames < FRAMES_UNKNOWN else 0.0
+        return
+    if header.frames < FRAMES_UNKNOWN:
+        _refuse_long(float(header.duration), name, longest)
+        if header.frames * header.channels > MOST_VALUES:
+            raise TooLongAudioError(
+                f"{name}: {header.channels} channels of {header.frames:,} samples; a gate takes {MOST_VALUES:,}, "
+                "cut the file into pieces or keep fewer channels"
+            )
+
+
+def _holds_smaller_integers(array: "NDArray[Any]") -> bool:
+    least, most = UNSCALED_INTEGERS
+    return array.dtype.name == "int32" and least < max(int(array.max()), -int(array.min())) <= most
 
 
 def _examine(channels: Channels, audio: Audio) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from otoscope.errors import ModelLoadingError
 from otoscope.gate import onnx
+from otoscope.gate.evidence import DC_OFFSET
 from otoscope.gate.signal import RATE, Heard, Scores
 from otoscope.models.local import find_file, require
 
@@ -75,7 +76,7 @@ class Silero:
 
     def measure(self, heard: Heard) -> Scores:
         """Return seconds of speech and the highest probability."""
-        found = self.probabilities(heard.samples)
+        found = self.probabilities(_without_offset(heard.samples))
         return Scores({"silero": speech_seconds(found), "silero_max": float(found.max(initial=0.0))})
 
 
@@ -150,6 +151,17 @@ def speech_seconds(probabilities: "NDArray[np.float32]") -> float:
     return float(speech.sum()) * FRAME / RATE
 
 
+def _without_offset(samples: "NDArray[np.float32]") -> "NDArray[np.float32]":
+    """Return samples whose mean is taken away where the gate flags it as an offset, beside which a detector is deaf.
+
+    A smaller mean stays, so that other clips keep the scores that limits were chosen for.
+    """
+    import numpy as np
+
+    mean = samples.mean(dtype=np.float64) if len(samples) else 0.0
+    return samples - np.float32(mean) if abs(mean) > DC_OFFSET else samples
+
+
 class WebRtc:
     """WebRTC's detector. Score: ``webrtc``, seconds of voiced frames. It calls white noise speech: a baseline only.
 
@@ -167,7 +179,7 @@ class WebRtc:
         import webrtcvad
 
         detector = webrtcvad.Vad(WEBRTC_MODE)  # it remembers frames, so each clip gets its own
-        whole = np.clip(heard.samples * 32767, -32768, 32767).astype("<i2")
+        whole = np.clip(_without_offset(heard.samples) * 32767, -32768, 32767).astype("<i2")
         padded = np.pad(whole, (0, -len(whole) % WEBRTC_FRAME)).reshape(-1, WEBRTC_FRAME)
         voiced = sum(detector.is_speech(frame.tobytes(), RATE) for frame in padded)
         return Scores({"webrtc": voiced * WEBRTC_FRAME / RATE})
