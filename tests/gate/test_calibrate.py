@@ -7,6 +7,7 @@ import json
 import random
 import tracemalloc
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from otoscope.gate.calibrate import (
     Plan,
     calibrate,
     certifies,
+    check_outputs,
     choose,
     data_digest,
     pick,
@@ -174,11 +176,12 @@ def test_seconds_are_tried_as_far_as_they_occur(tmp_path: Path) -> None:
         sweep(gate, CONDITIONS["whisper"], rows)
 
 
-def test_no_more_than_a_second_is_asked_for_where_it_turns_nothing_away() -> None:
+def test_no_more_seconds_are_asked_for_than_turn_something_away() -> None:
     gate = Gate("silero", {}, [CONDITIONS["silero"]])
-    for least, expected in ((4.064, 1.0), (0.6, 0.6), (1.0, 1.0)):
-        rows = scored("silero", ("answer", least), ("answer", 9.0), ("abstain", 0.0))
+    for least, noise, expected in ((4.064, 0.0, 0.01), (0.6, 0.095, 0.1), (1.0, 0.3, 0.31)):
+        rows = scored("silero", ("answer", least), ("answer", 9.0), ("abstain", noise))
         assert choose(gate, "silero", rows, Plan()).threshold == expected
+        assert choose(gate, "silero", rows, Plan("bounded", 0.9, 0.9)).threshold == expected
 
 
 def test_logarithms_are_tried_at_every_score_that_occurs() -> None:
@@ -232,6 +235,147 @@ def test_a_gate_is_not_written_where_it_could_not_be_read(name: str, tmp_path: P
     with pytest.raises(UsageError, match="known by its suffix"):
         save(choose(whisper_gate(), "whisper", ROWS, Plan()), tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [float("nan"), 0.0, 1.0, -0.1, float("inf")])
+def test_shares_and_risks_lie_between_0_and_1(number: float) -> None:
+    with pytest.raises(UsageError, match="--alpha"):
+        Plan("bounded", alpha=number)
+    with pytest.raises(UsageError, match="--delta"):
+        Plan(delta=number)
+
+
+def failing(one: Row, code: str) -> Row:
+    return replace(one, measured=replace(one.measured, code=code, scores={}))
+
+
+def test_what_could_not_be_heard_is_no_rejection() -> None:
+    unheard = [failing(row(f"u{code}", "abstain", 0.1), code) for code in ("missing", "undecodable")]
+    nan = row("w", "abstain", float("nan"))
+    silent = failing(row("s", "abstain", 0.0), "near-silent")
+    silent = replace(silent, measured=replace(silent.measured, scores={"whisper": 0.0}))
+    found = choose(whisper_gate(), "whisper", [*ROWS, *unheard, nan, silent], Plan())
+    assert found.threshold == 0.71
+    assert found.gate.calibration["at"]["turned_away"] == {"babble": [0, 1], "noise": [3, 3]}
+    [note] = found.notes
+    assert "left out: 3 (umissing: missing, uundecodable: undecodable, w: score-error)" in note
+    assert found.gate.calibration["notes"] == [note]
+    with pytest.raises(TaskError, match=r"'abstain' could be heard: 2 \(umissing: missing"):
+        choose(whisper_gate(), "whisper", [*ROWS[:3], *unheard], Plan())
+    lost = failing(row("l", "answer", 0.9), "missing")
+    kept = choose(whisper_gate(), "whisper", [*ROWS, lost], Plan())
+    assert "1 of 4 supported rows are turned away, l first: missing" in kept.notes
+
+
+def test_no_bound_is_stated_over_sources_that_nobody_named(tmp_path: Path) -> None:
+    rows = [replace(one, clustered=one.id != "b") for one in ROWS]
+    found = choose(whisper_gate(), "whisper", rows, Plan())
+    assert found.threshold == 0.71
+    assert "rejects_at_most" not in found.gate.calibration
+    assert set(found.gate.calibration["at"]) == {"threshold", "supported", "rejected", "turned_away"}
+    assert "no bound over sources: supported rows that name none in the column cluster: 1 (b)" in found.notes
+    _, table, *_ = save(found, tmp_path / "gate.json")
+    assert table.read_text().splitlines()[0] == (
+        "threshold,supported,supported_rejected,babble_rejected,babble_rows,noise_rejected,noise_rows"
+    )
+    with pytest.raises(UsageError, match="row b names none in the column cluster"):
+        choose(whisper_gate(), "whisper", rows, Plan("bounded", 0.9, 0.9))
+
+
+def test_copies_of_one_sound_are_no_independent_sources() -> None:
+    sound = row("x", "answer", 0.9).measured
+    copies = [Row(f"c{number}", "answer", "supported", f"s{number}", sound) for number in range(4)]
+    found = choose(whisper_gate(), "whisper", [*ROWS, *copies], Plan())
+    assert found.notes == ("sources that share audio with others, and so are no independent ones: 4 (s0, s1, s2, ...)",)
+
+
+def risk(bound: Callable[[int, int], float], sources: int, lost: float) -> float:
+    """Return how often a bound is wrong if other conditions lose a share of all sources and the least score is taken.
+
+    Of k sources lost, the least of the others' scores, uniform ones, is over x with the probability (1-x)^(n-k).
+    """
+    wrong = 0.0
+    for failed in range(sources):
+        most = bound(failed, sources)
+        passed = 1.0 if most < lost else ((1 - most) / (1 - lost)) ** (sources - failed)
+        wrong += float(binom.pmf(failed, sources, lost)) * (passed if most < 1 else 0.0)
+    return wrong
+
+
+@pytest.mark.parametrize("sources", [5, 30, 149])
+def test_the_bound_of_zero_reject_holds_where_other_conditions_lose_sources_too(sources: int) -> None:
+    def stated(failed: int, total: int) -> float:
+        lost = [failing(row(f"l{number}", "answer", 0.5), "too-short") for number in range(failed)]
+        kept = [row(f"k{number}", "answer", 0.5) for number in range(total - failed)]
+        rows = [*lost, *kept, row("n", "abstain", 0.2)]
+        return float(choose(whisper_gate(), "whisper", rows, Plan()).gate.calibration["rejects_at_most"])
+
+    known = {failed: stated(failed, sources) for failed in range(min(sources, 12))}
+    shares = [0.0, 0.002, 0.005, 0.01, 0.02, *([0.05, 0.1, 0.3] if sources < 149 else [])]
+    assert known[0] == pytest.approx(1 - 0.05 ** (1 / sources))
+    worst = max(risk(lambda failed, total: known.get(failed) or upper_bound(failed + 1, total, 0.05), sources, share)
+        for share in shares)  # fmt: skip
+    assert worst < 0.058
+    if sources == 149:
+        assert risk(lambda failed, total: upper_bound(failed, total, 0.05), sources, 0.02) > 0.08
+
+
+def overlapping(*rows: tuple[Expect, float]) -> list[Row]:
+    made = scored("overlap", *rows)
+    return [
+        replace(one, kind="babble" if one.expect == "abstain" else "supported",
+            measured=replace(one.measured, scores={**one.measured.scores, "whisper": 0.9}))
+        for one in made
+    ]  # fmt: skip
+
+
+def overlap_limit(rows: list[Row], plan: Plan) -> float:
+    gate = whisper_gate(CONDITIONS["overlap"])
+    return choose(gate, "whisper", rows, plan).gate.conditions[1].threshold
+
+
+def test_overlap_turns_no_more_away_than_finds_babble() -> None:
+    speech: list[tuple[Expect, float]] = [("answer", number / 1000) for number in range(100)]
+    rows = overlapping(*speech, ("abstain", 0.5), ("abstain", 0.7))
+    assert overlap_limit(rows, Plan("bounded", 0.5)) == overlap_limit(rows, Plan()) == pytest.approx((0.099 + 0.5) / 2)
+    mixed = overlapping(*speech, ("abstain", 0.0965), ("abstain", 0.7), ("abstain", 0.001))
+    assert overlap_limit(mixed, Plan("bounded", 0.5)) == pytest.approx((0.096 + 0.0965) / 2)
+    assert overlap_limit(mixed, Plan()) == pytest.approx((0.099 + 0.7) / 2)
+    with pytest.raises(TaskError, match="no row of kind babble"):
+        overlap_limit([replace(one, kind="noise") for one in rows], Plan())
+
+
+def test_a_further_limit_costs_a_source_of_the_bound() -> None:
+    rows = overlapping(("answer", 0.1), ("answer", 0.2), ("answer", 0.3), ("abstain", 0.9))
+    found = choose(whisper_gate(CONDITIONS["overlap"]), "whisper", rows, Plan())
+    assert found.gate.calibration["rejects_at_most"] == upper_bound(1, 3, 0.05)
+
+
+def test_outputs_that_cannot_be_written_are_found_before_the_measuring(tmp_path: Path) -> None:
+    check_outputs(tmp_path / "new" / "deep" / "gate.json")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "gate.svg").mkdir()
+    with pytest.raises(UsageError, match=r"gate\.svg is in the way"):
+        check_outputs(tmp_path / "gate.json")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="takes no file"):
+        check_outputs(tmp_path / "file" / "gate.json")
+
+
+def test_a_gate_is_replaced_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = choose(whisper_gate(), "whisper", ROWS, Plan())
+    path = tmp_path / "gate.json"
+    save(found, path)
+    before = path.read_bytes()
+
+    def full(file: Path, _text: str, _encoding: str) -> int:
+        file.write_bytes(b"{")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"):
+        save(found, path)
+    assert path.read_bytes() == before
 
 
 def test_a_set_is_calibrated_end_to_end(tmp_path: Path) -> None:

@@ -34,6 +34,17 @@ def test_a_file_that_cannot_be_examined_fails_and_the_others_are_decided(tmp_pat
     assert [line.split()[1] for line in result.stdout.splitlines()] == ["missing", "evidence"]
 
 
+def test_what_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
+    tone, broken = write_clip(tmp_path / "tone.wav", 1.0), tmp_path / "broken.wav"
+    broken.write_bytes(b"no audio at all")
+    plain = gate("check", broken, "--gate", "energy").stdout
+    [bad, good] = map(json.loads, gate("check", broken, tone, "--gate", "energy", "--json").stdout.splitlines())
+    assert bad["reason"] == "undecodable"
+    assert bad["message"].startswith(f"{broken}: ")
+    assert bad["message"] in plain
+    assert "message" not in good
+
+
 def test_wrong_usage_exits_with_2(tmp_path: Path) -> None:
     tone = write_clip(tmp_path / "tone.wav", 1.0)
     for arguments in (
@@ -42,6 +53,11 @@ def test_wrong_usage_exits_with_2(tmp_path: Path) -> None:
         ("check", tone, "--gate", "sure-paper", "-G", "scorer=whisper-base"),
         ("calibrate", tmp_path, "--gate", "energy"),
         ("calibrate", tmp_path, "-o", tmp_path / "gate.csv"),
+        ("calibrate", tmp_path, "-o", tone / "gate.json"),
+        ("calibrate", tmp_path, "--delta", "nan"),
+        ("calibrate", tmp_path, "--rule", "bounded", "--alpha", "nan"),
+        ("check", tone, "--gate", "whisper", "--threshold", "nan"),
+        ("check", tone, "--gate", "whisper", "--threshold", "1.5"),
     ):
         result = gate(*arguments)
         assert result.returncode == 2, arguments

@@ -224,7 +224,7 @@ def test_every_value_of_a_frozen_gate_is_under_its_digest(read: Callable[..., ob
         path = edited({**gate.to_json(), key: value}, tmp_path / "gate.json", digested=False)
         with pytest.raises(UsageError, match="not what its digest says; it was edited"):
             read(path if read is not read_frozen else str(path))
-    for wrong in ("[]", "{", "{}"):
+    for wrong in ("[]", "{", "{}", "[" * 100_000):
         path.write_text(wrong)
         with pytest.raises(UsageError, match="not a frozen gate"):
             read(path if read is not read_frozen else str(path))

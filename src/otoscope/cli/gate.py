@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from otoscope.gate.rule import Gate
     from otoscope.records import Decision
 
-NO_EVIDENCE = {"missing", "undecodable", "empty", "non-finite", "truncated", "too-long", "score-error"}
+UNREADABLE = {"missing", "undecodable", "empty", "non-finite", "truncated", "too-long"}
+"""Reasons that say the audio could not be read."""
+NO_EVIDENCE = {*UNREADABLE, "score-error"}
 """Reasons that say the audio could not be examined, rather than what was found in it."""
+EXPLAINED = {*UNREADABLE, "unscaled", "anti-phase"}
+"""Reasons of which there is more to say about the file."""
 
 
 @click.group("gate")
@@ -61,7 +65,7 @@ def list_gates() -> int:
 @command.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--gate", "spec", metavar="PRESET|FILE", default="energy+silero", show_default=True, help="The gate.")
-@click.option("--threshold", type=float, help="Threshold of whisper and whisper_text.")
+@click.option("--threshold", type=float, help="Threshold of whisper and whisper_text, 0 to 1.")
 @click.option(
     "--force",
     is_flag=True,
@@ -89,32 +93,44 @@ def check_files(
 
     Exit status 1 says that a file could not be examined; the others are decided.
     """
+    from otoscope.errors import UsageError
     from otoscope.gate.rule import load_gate
     from otoscope.records import Clip
 
+    if threshold is not None and not 0 <= threshold <= 1:  # NaN is not either
+        raise UsageError(f"--threshold {threshold}: whisper and whisper_text are probabilities; give 0 to 1")
     gate: Gate = load_gate(spec, options=key_values("-G", options), threshold=threshold, force=force)
     status = 0
     for file in files:
         decision = gate.decide([Clip(file, str(file))])
-        if as_json:
-            click.echo(_json(file, decision))
-        else:
-            say(_line(file, decision))
+        message = _explain(file) if decision.reason in EXPLAINED else ""
+        say_decision = click.echo if as_json else say
+        say_decision((_json if as_json else _line)(file, decision, message))
         if decision.reason in NO_EVIDENCE or (strict and not decision.admit):
             status = 1
     return status
 
 
-def _json(file: Path, decision: "Decision") -> str:
+def _explain(file: Path) -> str:
+    """Return what is wrong with a file, in words; logged decisions do not hold it, so the file is looked at again."""
+    from otoscope.gate.evidence import read_sound
+    from otoscope.records import Clip
+
+    return read_sound(Clip(file, str(file))).message
+
+
+def _json(file: Path, decision: "Decision", message: str) -> str:
     from otoscope.records import dump_json
 
-    return dump_json({"file": str(file), **decision.to_json()})
+    return dump_json({"file": str(file), **decision.to_json(), **({"message": message} if message else {})})
 
 
-def _line(file: Path, decision: "Decision") -> str:
+def _line(file: Path, decision: "Decision", message: str) -> str:
     scores = " ".join(f"{name}={value:.3g}" for name, value in decision.scores.items())
     flags = f"  [{', '.join(decision.flags)}]" if decision.flags else ""
-    return f"{decision.outcome:<8} {decision.reason:<17} {file}  {scores}{flags}"
+    # The message begins with the name of the file.
+    found = f"{message}  {scores}" if message else f"{file}  {scores}"
+    return f"{decision.outcome:<8} {decision.reason:<17} {found}{flags}".rstrip()
 
 
 @command.command("calibrate")
@@ -165,11 +181,13 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
       otoscope gate calibrate my-set --split dev --rule zero_reject -o gate.json
       otoscope gate calibrate my-set --rule bounded --alpha 0.05 --delta 0.05
       otoscope gate calibrate my-set --gate energy+whisper+overlap
+
+    One that is interrupted keeps nothing and starts anew.
     """
-    from otoscope.gate.calibrate import Plan, calibrate, outputs, save
+    from otoscope.gate.calibrate import Plan, calibrate, check_outputs, save
     from otoscope.progress import count_bar
 
-    outputs(output)  # before the measuring, which may take hours
+    check_outputs(output)
     plan = Plan("bounded" if rule == "bounded" else "zero_reject", alpha, delta, split, languages)
     with count_bar("measuring") as watch:
         calibrated = calibrate(folder, spec, plan, options=key_values("-G", options), watch=watch)
@@ -187,11 +205,13 @@ def _tell(calibrated: "Calibrated") -> None:
     at = record["at"]
     bound = next(one.bound for one in calibrated.gate.conditions if one.score == calibrated.score)
     say(f"{calibrated.score} at {bound} {calibrated.threshold:.4g} ({record['rule']}, {record['split']})")
-    say(
-        f"supported     {at['supported'] - at['rejected']} of {at['supported']} admitted; {at['failed']} of "
-        f"{at['sources']} sources lose a row (at most {record['rejects_at_most']:.3g} of all sources, at a risk of "
-        f"{record['delta']:g})"
-    )
+    sources = "their sources are not known"
+    if "rejects_at_most" in record:
+        sources = (
+            f"{at['failed']} of {at['sources']} sources lose a row (at most {record['rejects_at_most']:.3g} of all "
+            f"sources, at a risk of {record['delta']:g})"
+        )
+    say(f"supported     {at['supported'] - at['rejected']} of {at['supported']} admitted; {sources}")
     for kind, (away, total) in at["turned_away"].items():
         say(f"{kind:<13} {away} of {total} turned away")
     for note in calibrated.notes:

@@ -154,7 +154,9 @@ def _lines(message: str) -> str:
 def _interrupt() -> NoReturn:
     """Leave at once: every answer that came is in the log, and a call in flight may last for minutes."""
     with contextlib.suppress(OSError):
-        click.echo("\notoscope: interrupted; run the same command again to continue", err=True)
+        click.echo(
+            "\notoscope: interrupted; run the same command again: a run continues, all else starts anew", err=True
+        )
         sys.stderr.flush()
         sys.stdout.flush()
     os._exit(INTERRUPTED)

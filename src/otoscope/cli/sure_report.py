@@ -39,9 +39,9 @@ def report_command(
 
     \b
     Examples:
-      otoscope sure report runs/sure-mini--* --gate gate.json -o report.md
-      otoscope sure report runs/sure-mini--* --gate gate.json --gate energy --gate silero --gate energy+silero
-      otoscope sure report runs/sure-mini--* --gate gate.json --cost 0.9 --json
+      otoscope sure report runs/sure-mini-* --gate gate.json -o report.md
+      otoscope sure report runs/sure-mini-* --gate gate.json --gate energy --gate silero --gate energy+silero
+      otoscope sure report runs/sure-mini-* --gate gate.json --cost 0.9 --json
 
     A decision that the folders lack is made from the audio; no model is called.
     """
@@ -73,7 +73,7 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
 
     \b
     Examples:
-      otoscope gate replay --gate gate.json --run runs/sure-mini--*
+      otoscope gate replay --gate gate.json --run runs/sure-mini-*
       otoscope gate replay --gate gate.json --gate energy+silero --run runs/RUN-1 runs/RUN-2 --json
 
     The decisions go into the run folders; a clip that several runs share is decided once.

@@ -5,20 +5,22 @@ fragile thing, and of 30 independent sources the next one lies under it once in 
 strictest threshold of which the data show, at the stated risk, that it fails at most a share ``alpha`` of the sources.
 """
 
+import bisect
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from otoscope.datasets import read_samples
-from otoscope.errors import TaskError, UsageError
+from otoscope.errors import AudioError, TaskError, UsageError
 from otoscope.gate.evidence import read_sound
 from otoscope.gate.figures import det_figure, sweep_figure
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
 from otoscope.gate.rule import CONDITIONS, Gate, assemble, known_limits, part_names, write_gate
-from otoscope.gate.sweep import GRID, Point, Row, evaluate, sweep, to_csv, with_threshold
+from otoscope.gate.sweep import SECONDS, Point, Row, evaluate, sweep, to_csv, with_threshold
 from otoscope.progress import CountProgress
 from otoscope.records import Sample, digest, dump_json
 from otoscope.task import read_task
@@ -29,7 +31,11 @@ CHOSEN = ("no_speech_prob", "avg_logprob", "silero", "webrtc", "tagger", "whispe
 """Names with a threshold to choose; of those that a gate has, that of the last is chosen."""
 BABBLE = "babble"
 OVERLAP_REJECTS = 0.05
-"""Share of supported rows that the overlap classifier may turn away."""
+"""Share of supported rows that the overlap classifier may turn away under ``bounded``; under ``zero_reject`` none."""
+UNHEARD = frozenset(error.reason for error in AudioError.__subclasses__())
+"""Codes of a clip that could not be read, so that nothing was found in it."""
+NAMED = 3
+"""Rows that a note names."""
 CONSTANT = 1e-6
 """A score that moves less over the data than this says nothing."""
 
@@ -44,6 +50,9 @@ class Plan:
         delta: risk that ``bounded`` is wrong about that.
         split: the split to choose on.
         languages: languages, as the scorer hears them, that get thresholds of their own.
+
+    Raises:
+        UsageError: a share or a risk is not between 0 and 1.
     """
 
     rule: RuleName = "zero_reject"
@@ -51,6 +60,11 @@ class Plan:
     delta: float = 0.05
     split: str = "dev"
     languages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, value in (("alpha", self.alpha), ("delta", self.delta)):
+            if not 0 < value < 1:  # NaN is not either
+                raise UsageError(f"--{name} {value}: give a number between 0 and 1")
 
 
 class Calibrated(NamedTuple):
@@ -91,7 +105,7 @@ def calibrate(
     limits = _other_limits(spec, main, options or {})
     samples = read_split(folder, plan.split)
     if plan.rule == "bounded":
-        _need_sources(samples, folder)
+        _need_sources(samples, str(folder))
     overlap = train(read_split(folder, "train")) if "overlap" in part_names(spec) else None
     gate = assemble(spec, options or {}, limits, overlap)
     rows = measure_rows(gate, samples, watch)
@@ -109,36 +123,39 @@ def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrate
 
     Raises:
         UsageError: the score is constant, or the data cannot show what ``bounded`` asks for.
-        TaskError: there are no rows of one sort.
+        TaskError: there are no rows of one sort, or none of one sort could be heard.
     """
     _need_both(rows)
+    if plan.rule == "bounded":
+        _need_sources(rows, "the rows")
+    given = rows
     gate, notes = _without_constants(gate, score, rows)
-    gate = _set_overlap(gate, rows)
+    rows, unheard = _without_unheard(gate, rows)
+    notes += unheard + _copies(rows)
+    gate = _set_overlap(gate, rows, OVERLAP_REJECTS if plan.rule == "bounded" else 0.0)
     condition = next(one for one in gate.conditions if one.score == score)
     points = sweep(gate, condition, rows)
     # Each language is a claim of its own and so is the common threshold: the risk is shared among all of them.
     shared = replace(plan, delta=plan.delta / (1 + len(plan.languages)))
-    threshold = pick(points, shared)
+    seconds = score in SECONDS
+    threshold = pick(points, shared, seconds=seconds)
     languages = {}
     for language in plan.languages:
         heard = [row for row in rows if row.expect == "abstain" or row.measured.language == language]
         if not any(row.expect == "answer" for row in heard):
             raise UsageError(f"--language {language}: no supported row was heard in it; leave it out")
-        languages[language] = pick(sweep(gate, condition, heard), shared, f"language {language}: ")
+        tried = sweep(gate, condition, heard)
+        languages[language] = pick(tried, shared, f"language {language}: ", seconds=seconds)
     gate = with_threshold(gate, condition, threshold, languages)
     at = evaluate(gate, rows, threshold)
-    if at.rejected:
-        first = next(row for row in rows if row.expect == "answer" and gate.verdict(row.measured).outcome != "answer")
-        reason = gate.verdict(first.measured).reason
-        notes += (f"{at.rejected} of {at.supported} supported rows are turned away, {first.id} first: {reason}",)
+    notes += _losses(gate, rows, at)
     record = {
         **asdict(plan),
         "score": score,
         "threshold": threshold,
-        "data": data_digest(rows),
-        "at": {**asdict(at), "turned_away": {kind: list(pair) for kind, pair in at.turned_away.items()}},
+        "data": data_digest(given),
+        **_told(gate, rows, at, shared),
         "unique_audio": len({row.measured.digest for row in rows}),
-        "rejects_at_most": upper_bound(at.failed, at.sources, shared.delta),
         "grid": [points[0].threshold, points[-1].threshold, len(points)],
         "notes": list(notes),
     }
@@ -146,18 +163,19 @@ def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrate
     return Calibrated(frozen, score, threshold, points, notes)
 
 
-def pick(points: Sequence[Point], plan: Plan, what: str = "") -> float:
+def pick(points: Sequence[Point], plan: Plan, what: str = "", *, seconds: bool = False) -> float:
     """Return the threshold that the rule takes.
 
     ``zero_reject`` counts the rows that are turned away at the first threshold as lost already: none brings them back.
     ``bounded`` goes on from there and stops before the first threshold that the data do not certify; the share of
-    failed sources only grows, so one test after another needs no correction. Of seconds more than one is taken only as
-    far as it turns away rows that should be: they grow with the clip, and the shortest one to answer is no measure.
+    failed sources only grows, so one test after another needs no correction. Of seconds the least is taken that turns
+    away as many rows that should be: they grow with the clip, and the shortest one to answer is no measure.
 
     Args:
         points: from the threshold that admits most to the strictest.
         plan: the rule.
         what: begins the message of an error.
+        seconds: whether the thresholds are seconds.
 
     Raises:
         UsageError: not even the first threshold is certified.
@@ -175,10 +193,9 @@ def pick(points: Sequence[Point], plan: Plan, what: str = "") -> float:
             f"{upper_bound(start.failed, start.sources, plan.delta):.3g} at best"
         )
     strictest = allowed[-1]
-    if strictest.threshold <= GRID[-1]:
+    if not seconds:
         return strictest.threshold
-    serving = (point for point in allowed if point.unsupported == strictest.unsupported)
-    return next(point.threshold for point in serving if point.threshold >= GRID[-1])
+    return next(point.threshold for point in allowed if point.unsupported == strictest.unsupported)
 
 
 def certifies(failed: int, sources: int, plan: Plan) -> bool:
@@ -234,7 +251,7 @@ def measure_rows(gate: Gate, samples: Sequence[Sample], watch: CountProgress = l
             raise TaskError(f"{sample.task} {sample.id}: {len(sample.clips)} clips; a gate is calibrated on one a row")
         kind = str(sample.meta.get("kind") or ("supported" if sample.expect == "answer" else "unsupported"))
         measured = gate.measure(sample.clips[0], everything=True)
-        rows.append(Row(sample.id, sample.expect, kind, sample.cluster, measured))
+        rows.append(Row(sample.id, sample.expect, kind, sample.cluster, measured, sample.clustered))
         watch(number, len(samples))
     return rows
 
@@ -278,6 +295,23 @@ def outputs(path: Path) -> tuple[Path, ...]:
     return path, path.with_suffix(".csv"), path.with_suffix(".svg"), path.with_suffix(".det.svg")
 
 
+def check_outputs(path: Path) -> None:
+    """Make sure that the gate can be written, before measuring that may take hours.
+
+    Raises:
+        UsageError: the name does not end in ``.json``, something is in the way, or the folder takes no file.
+    """
+    for file in outputs(path):
+        if file.exists() and not file.is_file():
+            raise UsageError(f"-o {path}: {file} is in the way, and is no file; give another name")
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    try:  # permissions do not tell of a disk that is full or may only be read
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"-o {path}: {parent} takes no file ({error.strerror}); give another name") from error
+
+
 def save(calibrated: Calibrated, path: Path) -> tuple[Path, ...]:
     """Write the gate and what stands beside it; return the paths.
 
@@ -286,7 +320,8 @@ def save(calibrated: Calibrated, path: Path) -> tuple[Path, ...]:
     """
     path, table, curve, det = outputs(path)
     write_gate(calibrated.gate, path)
-    table.write_text(to_csv(calibrated.points), "utf-8")
+    named = "sources" in calibrated.gate.calibration["at"]
+    table.write_text(to_csv(calibrated.points, sources=named), "utf-8")
     curve.write_text(sweep_figure(calibrated.points, calibrated.threshold, calibrated.score), "utf-8")
     det.write_text(det_figure(calibrated.points, calibrated.threshold, calibrated.score), "utf-8")
     return path, table, curve, det
@@ -309,13 +344,94 @@ def _other_limits(spec: str, main: str, options: Mapping[str, str]) -> dict[str,
         ) from None
 
 
-def _need_sources(samples: Sequence[Sample], folder: Path) -> None:
-    for sample in samples:
-        if sample.expect == "answer" and not sample.clustered:
-            raise UsageError(
-                f"{folder}: bounded counts sources, and row {sample.id} names none in the column cluster (or what the "
-                "task's columns.cluster names): write there what the row was made from, such as a speaker or recording"
-            )
+def _nameless(rows: Iterable[Sample | Row]) -> Iterator[str]:
+    """Yield the ids of rows to be answered that name no source."""
+    return (row.id for row in rows if row.expect == "answer" and not row.clustered)
+
+
+def _need_sources(rows: Iterable[Sample | Row], where: str) -> None:
+    for name in _nameless(rows):
+        raise UsageError(
+            f"{where}: bounded counts sources, and row {name} names none in the column cluster (or what the "
+            "task's columns.cluster names): write there what the row was made from, such as a speaker or recording"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return how many there are, and the first of them."""
+    more = ", ..." if len(names) > NAMED else ""
+    return f"{len(names)} ({', '.join(names[:NAMED])}{more})"
+
+
+def _told(gate: Gate, rows: Sequence[Row], at: Point, plan: Plan) -> dict[str, Any]:
+    """Return what the threshold does to the rows, and the bound; of sources only where every row names its own."""
+    told = {**asdict(at), "turned_away": {kind: list(pair) for kind, pair in at.turned_away.items()}}
+    if not any(_nameless(rows)):
+        return {"at": told, "rejects_at_most": _bound(gate, at, plan)}
+    return {"at": {key: value for key, value in told.items() if key not in {"sources", "failed"}}}
+
+
+def _losses(gate: Gate, rows: Sequence[Row], at: Point) -> tuple[str, ...]:
+    """Tell of supported rows that are turned away, and of those whose sources nobody knows."""
+    lost = ((row.id, gate.verdict(row.measured)) for row in rows if row.expect == "answer")
+    first = next((f"{name} first: {verdict.reason}" for name, verdict in lost if verdict.outcome != "answer"), "")
+    notes = [f"{at.rejected} of {at.supported} supported rows are turned away, {first}"] if first else []
+    nameless = list(_nameless(rows))
+    if nameless:
+        notes.append(f"no bound over sources: supported rows that name none in the column cluster: {_first(nameless)}")
+    return tuple(notes)
+
+
+def _bound(gate: Gate, at: Point, plan: Plan) -> float:
+    """Return at most which share of all sources loses a row.
+
+    A limit that is chosen as the least score of a sample cuts off one more share of a source than are seen to fail:
+    one such limit is what the exact bound of none failed says. Each further one, of ``overlap`` and of a language,
+    counts as one failure more, and so does the draw in which other conditions lose sources already: where the least
+    score of what they leave stands among all is not fixed beforehand. ``bounded`` fixes the number that may fail.
+    """
+    if plan.rule == "bounded":
+        return upper_bound(at.failed, at.sources, plan.delta)
+    limits = len(plan.languages) + any(one.score == "overlap" for one in gate.conditions)
+    return upper_bound(at.failed + limits + (at.failed > 0), at.sources, plan.delta)
+
+
+def _without_unheard(gate: Gate, rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
+    """Leave out rows to be turned away that nothing was heard of, as reports do: no gate found anything in them.
+
+    A row to be answered stays: it is turned away, whatever the reason.
+
+    Raises:
+        TaskError: none is left.
+    """
+    unheard = {row.id: _failure(gate, row) for row in rows if row.expect == "abstain" and _failure(gate, row)}
+    if not unheard:
+        return list(rows), ()
+    told = _first([f"{name}: {reason}" for name, reason in unheard.items()])
+    kept = [row for row in rows if row.expect == "answer" or not _failure(gate, row)]
+    if not any(row.expect == "abstain" for row in kept):
+        raise TaskError(f"no row that expects 'abstain' could be heard: {told}; is the audio there?")
+    return kept, (f"rows to be turned away that could not be heard are left out: {told}",)
+
+
+def _failure(gate: Gate, row: Row) -> str:
+    """Return why a gate could not examine a row, or an empty string."""
+    if row.measured.code:
+        return row.measured.code if row.measured.code in UNHEARD else ""
+    scores = (row.measured.scores.get(one.score, math.nan) for one in gate.conditions)
+    return "" if all(map(math.isfinite, scores)) else "score-error"
+
+
+def _copies(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Tell of one sound under the names of several sources: they are no independent ones."""
+    sources: dict[str, set[str]] = {}
+    for row in rows:
+        if row.expect == "answer" and row.clustered:
+            sources.setdefault(row.measured.digest, set()).add(row.cluster)
+    several = sorted({name for names in sources.values() if len(names) > 1 for name in names})
+    if not several:
+        return ()
+    return (f"sources that share audio with others, and so are no independent ones: {_first(several)}",)
 
 
 def _need_both(rows: Sequence[Row]) -> None:
@@ -339,15 +455,34 @@ def _without_constants(gate: Gate, score: str, rows: Sequence[Row]) -> tuple[Gat
     return Gate(gate.id, signals, conditions, gate.calibration, (name,)), (f"{message} and is disabled",)
 
 
-def _set_overlap(gate: Gate, rows: Sequence[Row]) -> Gate:
+def _set_overlap(gate: Gate, rows: Sequence[Row], share: float) -> Gate:
+    """Set the limit of ``overlap``: of those that lose at most a share of the supported rows, the best.
+
+    That is the one that finds most babble, and of these the one that keeps most supported rows. It lies in the middle
+    between the scores on both sides of it.
+    """
     condition = next((one for one in gate.conditions if one.score == "overlap"), None)
     if condition is None:
         return gate
-    values = sorted(
-        (row.measured.scores["overlap"] for row in rows if row.expect == "answer" and not row.measured.code),
-        reverse=True,
-    )
-    if not values:
+    supported = _overlap_scores(row for row in rows if row.expect == "answer")
+    babble = _overlap_scores(row for row in rows if row.expect == "abstain" and row.kind == BABBLE)
+    if not supported:
         raise TaskError("no row that expects 'answer' has audio that can be used; is it readable?")
-    allowed = math.floor(OVERLAP_REJECTS * len(values))
-    return with_threshold(gate, condition, values[allowed])
+    if not babble:
+        raise TaskError(f"no row of kind {BABBLE} could be used; the limit of overlap is chosen by what it finds of it")
+    values = sorted({*supported, *babble})
+    limits = [*((low + high) / 2 for low, high in itertools.pairwise(values)), max(1.0, values[-1])]
+    most = math.floor(share * len(supported))
+    allowed = [limit for limit in limits if _above(supported, limit) <= most]
+    best = max(allowed, key=lambda limit: (_above(babble, limit), -_above(supported, limit), limit))
+    return with_threshold(gate, condition, best)
+
+
+def _overlap_scores(rows: Iterable[Row]) -> list[float]:
+    """Return the scores in order, of clips that nothing else was wrong with."""
+    scores = (row.measured.scores.get("overlap", math.nan) for row in rows if not row.measured.code)
+    return sorted(score for score in scores if math.isfinite(score))
+
+
+def _above(scores: Sequence[float], limit: float) -> int:
+    return len(scores) - bisect.bisect_right(scores, limit)

@@ -35,9 +35,11 @@ def freeze(settings: Mapping[str, Any], name: str, calibration: Mapping[str, Any
 
 
 def write_content(content: Mapping[str, Any], path: Path) -> None:
-    """Write the file, and the folders that lead to it."""
+    """Write the file at once, so that no reader ever sees half of it, and the folders that lead to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dump_document(content), "utf-8")
+    part = path.with_name(f"{path.name}.new")
+    part.write_text(dump_document(content), "utf-8")
+    part.replace(path)
 
 
 def read_content(path: Path) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def read_content(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file; otoscope gate calibrate writes one") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # the last where brackets are nested without end
         raise UsageError(f"{path}: not a frozen gate ({error}); otoscope gate calibrate writes one") from error
     if not isinstance(content, dict) or "format" not in content:
         raise UsageError(f"{path}: not a frozen gate; otoscope gate calibrate writes one")
@@ -68,7 +70,7 @@ def _is_whole(content: Mapping[str, Any]) -> bool:
     told = {name: value for name, value in content.items() if name != "digest"}
     try:
         digests = _digest(told), sign({key: told[key] for key in SETTINGS})
-    except ValueError:  # NaN, which no digest was made of
+    except (ValueError, RecursionError):  # NaN or endless nesting, which no digest was made of
         return False
     return digests == (content["digest"], content["signature"])
 

@@ -26,6 +26,7 @@ class Row:
         kind: what it is, for tables: ``supported``, ``babble`` and so on.
         cluster: the source it was made from.
         measured: every score.
+        clustered: whether the row names its source; else its id stands for it.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Row:
     kind: str
     cluster: str
     measured: Measured
+    clustered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +116,21 @@ def evaluate(gate: Gate, rows: Sequence[Row], threshold: float) -> Point:
     )
 
 
-def to_csv(points: Sequence[Point]) -> str:
-    """Return the table: counts, never a rate without what it is a rate of."""
+def to_csv(points: Sequence[Point], *, sources: bool = True) -> str:
+    """Return the table: counts, never a rate without what it is a rate of.
+
+    Args:
+        points: the points.
+        sources: whether the rows name their sources; else nothing is said of them.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     kinds = list(points[0].turned_away)
-    head = ["threshold", "supported", "supported_rejected", "sources", "sources_with_a_reject"]
-    writer.writerow([*head, *(f"{kind}_{what}" for kind in kinds for what in ("rejected", "rows"))])
+    head = ["threshold", "supported", "supported_rejected"]
+    of_sources = ["sources", "sources_with_a_reject"] if sources else []
+    writer.writerow([*head, *of_sources, *(f"{kind}_{what}" for kind in kinds for what in ("rejected", "rows"))])
     for point in points:
         counts = [count for kind in kinds for count in point.turned_away[kind]]
-        writer.writerow(
-            [f"{point.threshold:.6g}", point.supported, point.rejected, point.sources, point.failed, *counts]
-        )
+        lost = [point.sources, point.failed] if sources else []
+        writer.writerow([f"{point.threshold:.6g}", point.supported, point.rejected, *lost, *counts])
     return out.getvalue()
