@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from otoscope.judges.form import UNITS, Form, form_of, literal
-from otoscope.judges.notation import is_expression, is_ratio, may_be_negative
+from otoscope.judges.notation import has_roman, is_expression, is_ratio, may_be_negative
 from otoscope.judges.quantities import (
     Quantity,
     alternatives,
@@ -56,7 +56,7 @@ _CONTRASTS = frozenset({"but", "though", "although", "however"})
 _HEDGE_REACH = 4
 _FRACTIONS = frozenset({"half", "quarter", "quarters"})
 _NOTHING = frozenset({"no", "none", "empty", "not", "without"})
-_DENIALS = frozenset({"not", "never", "rather", "instead", "excluding"})
+_DENIALS = frozenset({"not", "never", "rather", "instead", "excluding", "neither", "nor"})
 _DENIAL_REACH = 4
 _SHORT = 8
 _SUMS = frozenset({"total", "sum", "overall", "altogether"})
@@ -131,6 +131,8 @@ class _Answer:
         words = read_words(self.question.answer, self.form)
         units = [after for word, after in pairwise([*words, ""]) if is_number(word)]
         same = _KINDRED.get(self.form.dimension, {self.form.dimension})
+        if self.form.dimension == "time" and "m" in units:
+            return False
         known = all(unit in UNITS and UNITS[unit][0] not in same for unit in units)
         return bool(units) and bool(self.form.unit) and known
 
@@ -260,7 +262,14 @@ def _no_number(answer: _Answer) -> Ruling | None:
     lists_things = answer.form.count and "and" in answer.words and len(answer.words) <= _SHORT
     if answer.only_other_units and not a_unit:
         return _na("The answer holds numbers of another kind only.")
-    if answer.has_digits or a_unit or vague & set(answer.words) or answer.is_foreign or lists_things:
+    if (
+        answer.has_digits
+        or a_unit
+        or vague & set(answer.words)
+        or answer.is_foreign
+        or lists_things
+        or has_roman(answer.text)
+    ):
         return _undecided("The answer may hold a number in other words.")
     if answer.anchors & set(answer.words):
         return _undecided("The answer names a point of the scale by its word.")

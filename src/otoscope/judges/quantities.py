@@ -35,7 +35,11 @@ _REPORTING = word_set("reporting")
 _SPEECH_LINKS = frozenset({"that", "about", "how"})
 _ENDS_NOUN = CLAUSE_END | {"and", "or"}
 _EMPTY = FILLER - TOPICS
-_OPEN_ENDS = (["or", "more"], ["or", "less"], ["or", "fewer"])
+_OPEN_ENDS = (
+    *(["or", "more"], ["or", "less"], ["or", "fewer"]),
+    *(["at", "most"], ["at", "least"], ["and", "counting"], ["and", "up"]),
+)
+_SHARES = frozenset({"each", "apiece"})
 _SCALE_WORDS = frozenset({"scale", "range", "ranging"})
 #: Stand in a number that is spelled otherwise than the rules read, such as "twenty oh five" or "point five".
 _SPELLING = frozenset({"oh", "o", "point", "double", "triple"})
@@ -138,7 +142,10 @@ def without_scale(words: Sequence[str], form: Form) -> list[str]:
 def compounded(words: Sequence[str], form: Form) -> bool:
     """Return whether two numbers of an answer may be one, such as "1 234", "2 minutes 30" or "5 years and 6 months"."""
     numbers = _numbers(words, form)
-    if any(number.start and words[number.start - 1] in _SPELLING for number in numbers):
+    if len(numbers) > 1 and any(_SHARES & set(words[number.end : number.end + 1]) for number in numbers):
+        return True
+    spelling = _SPELLING if form.count else _SPELLING | {"times"}
+    if any(number.start and words[number.start - 1] in spelling for number in numbers):
         return True
     if any(one.end == two.start for one, two in pairwise(numbers)) and not _is_loop(numbers):
         return True

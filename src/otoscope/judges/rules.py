@@ -114,7 +114,10 @@ def _written_as_option(reading: Reading) -> Ruling | None:
 
 
 def _equal(reading: Reading) -> Ruling | None:
-    name = name_of(reading.question.answer, musical=reading.labels.musical)
+    question = reading.question
+    if reading.labels.numbers and is_expression(question.answer) and not is_expression(question.target):
+        return None
+    name = name_of(question.answer, musical=reading.labels.musical)
     return _choice(reading, {name}, "is") if {name} == reading.labels.target else None
 
 
