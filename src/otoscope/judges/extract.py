@@ -11,11 +11,13 @@ from functools import cached_property
 from itertools import pairwise
 
 from otoscope.judges.form import UNITS, Form, form_of, literal
+from otoscope.judges.notation import has_roman, is_expression, is_ratio, may_be_negative
 from otoscope.judges.quantities import (
     Quantity,
     alternatives,
     best,
     bounded,
+    compounded,
     note,
     number_text,
     quantities,
@@ -28,6 +30,8 @@ from otoscope.judges.structures import canonical_structure, stated_intervals, st
 from otoscope.judges.wording import (
     CLAUSE_END,
     FILLER,
+    HEDGES,
+    SENTENCE_END,
     TOPICS,
     is_doubtful,
     is_number,
@@ -45,9 +49,14 @@ _CUES = word_set("value_cues")
 _VAGUE_COUNTS = word_set("vague_counts")
 _VAGUE_VALUES = word_set("vague_values")
 _INSTANCES = word_set("instances")
+#: Dimensions of what repeats: a value of one can be meant as one of another.
+_REPEATING = frozenset({"frequency", "tempo", "note"})
+_KINDRED = dict.fromkeys(_REPEATING, _REPEATING)
+_CONTRASTS = frozenset({"but", "though", "although", "however"})
+_HEDGE_REACH = 4
 _FRACTIONS = frozenset({"half", "quarter", "quarters"})
 _NOTHING = frozenset({"no", "none", "empty", "not", "without"})
-_DENIALS = frozenset({"not", "never", "rather", "instead", "excluding"})
+_DENIALS = frozenset({"not", "never", "rather", "instead", "excluding", "neither", "nor"})
 _DENIAL_REACH = 4
 _SHORT = 8
 _SUMS = frozenset({"total", "sum", "overall", "altogether"})
@@ -118,10 +127,13 @@ class _Answer:
 
     @property
     def only_other_units(self) -> bool:
-        """Whether every number has a unit, and one of another dimension than is wanted."""
+        """Whether every number has a unit, and one that cannot be turned into what is wanted."""
         words = read_words(self.question.answer, self.form)
         units = [after for word, after in pairwise([*words, ""]) if is_number(word)]
-        known = all(unit in UNITS and UNITS[unit][0] != self.form.dimension for unit in units)
+        same = _KINDRED.get(self.form.dimension, {self.form.dimension})
+        if self.form.dimension == "time" and "m" in units:
+            return False
+        known = all(unit in UNITS and UNITS[unit][0] not in same for unit in units)
         return bool(units) and bool(self.form.unit) and known
 
     @property
@@ -175,6 +187,8 @@ def canonical(text: str, question: Question) -> str | None:
     if form.kind != "number":
         return canonical_structure(literal(text), form)
     words = read_words(text, form)
+    if _unread_notation(text, form) or compounded(words, form):
+        return None
     match quantities(words, form):
         case [number] if number.value is not None and not _DECIMAL_COMMA.search(text):
             rest = {*words[: number.start], *words[number.end :]} - {".", "\n", '"'}
@@ -226,6 +240,17 @@ def _none(answer: _Answer) -> Ruling | None:
     return _undecided("The answer denies and counts.")
 
 
+def _unread_notation(text: str, form: Form) -> bool:
+    """Return whether a number of a text is written so that its figures alone would be misread."""
+    apart = form.kind == "number" and not form.count and may_be_negative(text)
+    return apart or is_expression(text) or (form.dimension != "time" and is_ratio(text))
+
+
+def _in_notation(answer: _Answer) -> Ruling | None:
+    unread = _unread_notation(answer.text, answer.form)
+    return _undecided("A number is written in a notation that is not read.") if unread else None
+
+
 def _no_number(answer: _Answer) -> Ruling | None:
     if answer.found:
         return None
@@ -237,7 +262,14 @@ def _no_number(answer: _Answer) -> Ruling | None:
     lists_things = answer.form.count and "and" in answer.words and len(answer.words) <= _SHORT
     if answer.only_other_units and not a_unit:
         return _na("The answer holds numbers of another kind only.")
-    if answer.has_digits or a_unit or vague & set(answer.words) or answer.is_foreign or lists_things:
+    if (
+        answer.has_digits
+        or a_unit
+        or vague & set(answer.words)
+        or answer.is_foreign
+        or lists_things
+        or has_roman(answer.text)
+    ):
         return _undecided("The answer may hold a number in other words.")
     if answer.anchors & set(answer.words):
         return _undecided("The answer names a point of the scale by its word.")
@@ -251,7 +283,32 @@ def _unclear(answer: _Answer) -> Ruling | None:
         return _undecided("The answer is not clear about its number.")
     if any(answer.words[one.end : two.start] == [","] for one, two in pairwise(answer.found)):
         return _undecided("The answer lists numbers.")
+    if compounded(answer.words, answer.form):
+        return _undecided("Two numbers may be one.")
     return None
+
+
+def _retracted(answer: _Answer) -> Ruling | None:
+    doubt = _retracts(answer.words, answer.found)
+    return _undecided("The answer doubts the number that it gave.") if doubt else None
+
+
+def _retracts(words: list[str], found: list[Quantity]) -> bool:
+    """Return whether an answer says after a number that it could be another one."""
+    first = found[0]
+    for number in found[1:]:
+        if number.value != first.value and HEDGES & set(_before(words, number.start)):
+            return True
+    contrasts = (at for at in range(first.end, len(words)) if words[at] in _CONTRASTS)
+    return any(HEDGES & set(words[at + 1 : at + 1 + _HEDGE_REACH]) for at in contrasts)
+
+
+def _before(words: list[str], at: int) -> list[str]:
+    """Return the few words before a place that are of its sentence."""
+    start = at
+    while start > max(0, at - _HEDGE_REACH) and words[start - 1] not in SENTENCE_END:
+        start -= 1
+    return words[start:at]
 
 
 def _ranged(answer: _Answer) -> Ruling | None:
@@ -396,9 +453,13 @@ def _no_numbers(answer: _Answer) -> Ruling | None:
     return _na("The answer holds no numbers.")
 
 
+def _is_unsure(answer: _Answer) -> bool:
+    return is_doubtful(answer.text) or _unread_notation(answer.text, answer.form)
+
+
 def _spanning(answer: _Answer) -> Ruling | None:
     """Rule on an answer to a question for one start and one end."""
-    if not any(span <= answer.asked for span in _SPANS) or is_doubtful(answer.text):
+    if not any(span <= answer.asked for span in _SPANS) or _is_unsure(answer):
         return None
     value = stated_intervals(read_words(answer.text, answer.form), answer.form)
     pairs = literal(value) if value else []
@@ -413,7 +474,7 @@ def _no_items(answer: _Answer) -> Ruling | None:
 
 def _listed(answer: _Answer) -> Ruling | None:
     words = read_words(re.sub(r"(?<=\d),(?=\d)", ", ", answer.text), answer.form)
-    value = None if is_doubtful(answer.text) else stated_list(words, answer.form, answer.asked)
+    value = None if _is_unsure(answer) else stated_list(words, answer.form, answer.asked)
     named = {len(items.split(",")) for items in _NAMED_ITEMS.findall(answer.question.instruction)}
     if value is not None and named and len(literal(value)) not in named:
         return _undecided("The answer has not as many numbers as are asked for.")
@@ -422,14 +483,14 @@ def _listed(answer: _Answer) -> Ruling | None:
 
 def _spanned(answer: _Answer) -> Ruling | None:
     words = read_words(answer.text, answer.form)
-    value = None if is_doubtful(answer.text) else stated_intervals(words, answer.form)
+    value = None if _is_unsure(answer) else stated_intervals(words, answer.form)
     return None if value is None else _ok(value, "The answer states intervals.")
 
 
 _Rule = Callable[[_Answer], Ruling | None]
 _FIRST_RULES: tuple[_Rule, ...] = (_empty, _bare, _refused)
 _RULES: dict[str, tuple[_Rule, ...]] = {
-    "number": (_none, _no_number, _unclear, _ranged, _stated),
+    "number": (_in_notation, _none, _no_number, _unclear, _ranged, _retracted, _stated),
     "list": (_written, _no_numbers, _spanning, _listed),
     "intervals": (_written, _no_numbers, _spanned),
     "json": (_written, _no_items),

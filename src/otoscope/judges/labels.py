@@ -67,6 +67,7 @@ class Labels:
         letters: the label that a letter of the instruction's or the options' own list stands for.
         any_number: whether any number is a label.
         musical: whether labels are keys, chords or notes.
+        shared: whether two options that are written otherwise have the name of the target, such as C# and Db.
     """
 
     target: frozenset[str]
@@ -77,6 +78,7 @@ class Labels:
     letters: Mapping[str, str]
     any_number: bool
     musical: bool
+    shared: bool
 
     @property
     def polar(self) -> bool:
@@ -195,7 +197,13 @@ def _labels(
         letters=_letter_names(letters, (*right, *options), musical=musical),
         any_number=not closed and all(map(is_number, targets)),
         musical=musical,
+        shared=any(_is_shared(name_of(label, musical=musical), options, musical=musical) for label in right),
     )
+
+
+def _is_shared(name: str, options: Sequence[str], *, musical: bool) -> bool:
+    """Return whether two options that are written otherwise have one name."""
+    return len({option.strip() for option in options if name_of(option, musical=musical) == name}) > 1
 
 
 def _without_whole(words: Sequence[str]) -> list[str]:
@@ -234,8 +242,22 @@ def _parts(target: str, options: Sequence[str]) -> tuple[str, ...]:
         return tuple(part if isinstance(part, str) else json.dumps(part) for part in value)
     if target in options:
         return (target,)
-    parts = re.split(r"\s*[;|]\s*" if re.search("[;|]", target) else r"\s*,\s*(?:and\s+)?", target.strip())
-    return tuple(filter(None, parts))
+    if re.search("[;|]", target):
+        return tuple(filter(None, re.split(r"\s*[;|]\s*", target.strip())))
+    return _between_commas(tuple(filter(None, re.split(r"\s*,\s*(?:and\s+)?", target.strip()))), options)
+
+
+def _between_commas(pieces: Words, options: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a list with commas; an option that has commas itself is one label."""
+    known = {name_of(option): option for option in options if "," in option}
+    parts: list[str] = []
+    at = 0
+    while at < len(pieces):
+        ends = (end for end in range(len(pieces), at + 1, -1) if name_of(", ".join(pieces[at:end])) in known)
+        end = next(ends, at + 1)
+        parts.append(known[name_of(", ".join(pieces[at:end]))] if end > at + 1 else pieces[at])
+        at = end
+    return tuple(parts)
 
 
 def _wordings(names: Sequence[str], declared: Mapping[str, Words], *, verbatim: bool) -> dict[Words, str]:

@@ -24,6 +24,8 @@ from otoscope.judges.wording import (
 )
 
 _TOO_LARGE = Decimal(10) ** 15
+_HUNDRED = Decimal(100)
+_FEWEST_IN_LOOP = 3
 _MOST_DECIMALS = Decimal("1e-9")
 
 _NAMED_THINGS = word_set("named_things")
@@ -33,8 +35,18 @@ _REPORTING = word_set("reporting")
 _SPEECH_LINKS = frozenset({"that", "about", "how"})
 _ENDS_NOUN = CLAUSE_END | {"and", "or"}
 _EMPTY = FILLER - TOPICS
-_OPEN_ENDS = (["or", "more"], ["or", "less"], ["or", "fewer"])
+_OPEN_ENDS = (
+    *(["or", "more"], ["or", "less"], ["or", "fewer"]),
+    *(["at", "most"], ["at", "least"], ["and", "counting"], ["and", "up"]),
+)
+_SHARES = frozenset({"each", "apiece"})
 _SCALE_WORDS = frozenset({"scale", "range", "ranging"})
+#: Stand in a number that is spelled otherwise than the rules read, such as "twenty oh five" or "point five".
+_SPELLING = frozenset({"oh", "o", "point", "double", "triple"})
+#: Units of which a quantity is often stated in two, and what may stand between them.
+_COMPOUND = word_set("compound_units")
+_COMPOUND_DIMENSIONS = frozenset({"time", "length"})
+_ADDING: tuple[list[str], ...] = ([], ["and"], [","], [",", "and"])
 _ALTERNATIVES = (["~"], ["to"], ["or"], [",", "or"], ["or", "even"], ["or", "maybe"])
 
 _CLOCK = re.compile(r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d(?:\.\d+)?)(?![\d:])")
@@ -127,6 +139,57 @@ def without_scale(words: Sequence[str], form: Form) -> list[str]:
     return kept if any(map(is_number, kept)) else list(words)
 
 
+def compounded(words: Sequence[str], form: Form) -> bool:
+    """Return whether two numbers of an answer may be one, such as "1 234", "2 minutes 30" or "5 years and 6 months"."""
+    numbers = _numbers(words, form)
+    if len(numbers) > 1 and any(_SHARES & set(words[number.end : number.end + 1]) for number in numbers):
+        return True
+    spelling = _SPELLING if form.count else _SPELLING | {"times"}
+    if any(number.start and words[number.start - 1] in spelling for number in numbers):
+        return True
+    if any(one.end == two.start for one, two in pairwise(numbers)) and not _is_loop(numbers):
+        return True
+    first = ((at + 1, word) for at, word in enumerate(words) if _is_compound_unit(word) and _is_one(words, at))
+    return any(_adds(words, end, unit) for end, unit in first)
+
+
+def _numbers(words: Sequence[str], form: Form) -> list[Quantity]:
+    """Return all numbers with their units, of whatever dimension."""
+    found: list[Quantity] = []
+    for at, word in enumerate(words):
+        if is_number(word) and abs(Decimal(word)) < _TOO_LARGE and (not found or at >= found[-1].end):
+            found.append(_measured(words, at, form)[0])
+    return found
+
+
+def _is_loop(numbers: Sequence[Quantity]) -> bool:
+    """Return whether the numbers are one of at most two digits, three times or more."""
+    values = {number.value for number in numbers}
+    return len(numbers) >= _FEWEST_IN_LOOP and len(values) == 1 and all(one and abs(one) < _HUNDRED for one in values)
+
+
+def _is_compound_unit(word: str) -> bool:
+    return singular(word) in _COMPOUND
+
+
+def _is_one(words: Sequence[str], at: int) -> bool:
+    """Return whether the unit at a place has a number or an article before it."""
+    return at > 0 and (words[at - 1] in {"a", "an"} or is_number(words[at - 1]))
+
+
+def _adds(words: Sequence[str], at: int, unit: str) -> bool:
+    """Return whether a number of another unit follows, to be added to one that the rules cannot convert."""
+    for link in _ADDING:
+        end = at + len(link)
+        match words[at:end] == link, words[end : end + 2]:
+            case True, [number, other] if is_number(number) and _is_compound_unit(other):
+                known = unit in UNITS and other in UNITS and is_number(words[at - 2])
+                return singular(other) != singular(unit) and not known
+            case _:
+                continue
+    return False
+
+
 def alternatives(words: Sequence[str], found: Sequence[Quantity]) -> list[Quantity]:
     """Return the numbers that are ends of a range or alternatives to one another."""
     joined: list[Quantity] = []
@@ -217,11 +280,11 @@ def _whole(words: Sequence[str], at: int) -> tuple[Decimal, int] | None:
 
 
 def _with_smaller_units(words: Sequence[str], total: Decimal, at: int) -> tuple[Decimal, int]:
-    """Add "30 seconds" to a time in minutes that it follows, and so on; ``at`` is the place of the unit."""
-    while UNITS[words[at]][0] == "time":
+    """Add "30 seconds" to minutes that it follows, "6 inches" to feet, and so on; ``at`` is the place of the unit."""
+    while (dimension := UNITS[words[at]][0]) in _COMPOUND_DIMENSIONS:
         skip = 2 if words[at + 1 : at + 2] in (["and"], [","]) else 1
         match words[at + skip : at + skip + 2]:
-            case [number, unit] if is_number(number) and unit in UNITS and UNITS[unit][0] == "time":
+            case [number, unit] if is_number(number) and unit in UNITS and UNITS[unit][0] == dimension:
                 part = Decimal(number) * UNITS[unit][1]
             case _:
                 break

@@ -8,6 +8,7 @@ from typing import Final
 from otoscope.judges.elsewhere import gives_no_key, gives_no_number, says_nothing
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
+from otoscope.judges.notation import is_expression
 from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
 from otoscope.judges.presence import counted, found
 from otoscope.judges.question import Question, Ruling, why_unread
@@ -27,7 +28,7 @@ from otoscope.judges.wording import (
 )
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "7"
+RULES_VERSION: Final = "8"
 
 _TRUTH: Final = {"yes": "true", "no": "false"}
 _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_cues"))
@@ -92,6 +93,8 @@ def _choice(reading: Reading, labels: frozenset[str] | set[str], how: str, *, do
     """Rule on an answer that chooses certain labels; a doubt, or a word to the judge, spoils a match only."""
     if labels != reading.labels.target:
         return _no(f"The answer {how} another label.")
+    if reading.labels.shared:
+        return _undecided("Another option has the name of the target.")
     if reading.planted:
         return _undecided("The answer speaks to a judge.")
     if doubt or reading.doubtful:
@@ -99,8 +102,22 @@ def _choice(reading: Reading, labels: frozenset[str] | set[str], how: str, *, do
     return Ruling("ok", "yes", explanation=f"The answer {how} the target.")
 
 
+def _written_as_option(reading: Reading) -> Ruling | None:
+    """Judge an answer that is written just as one option where two have one name, such as C# and Db."""
+    options = {option.strip() for option in reading.question.options}
+    target, answer = reading.question.target.strip(), reading.question.answer.strip().removesuffix(".")
+    if not reading.labels.shared or not {target, answer} <= options:
+        return None
+    if answer != target:
+        return _no("The answer is another option.")
+    return Ruling("ok", "yes", explanation="The answer is the target.")
+
+
 def _equal(reading: Reading) -> Ruling | None:
-    name = name_of(reading.question.answer, musical=reading.labels.musical)
+    question = reading.question
+    if reading.labels.numbers and is_expression(question.answer) and not is_expression(question.target):
+        return None
+    name = name_of(question.answer, musical=reading.labels.musical)
     return _choice(reading, {name}, "is") if {name} == reading.labels.target else None
 
 
@@ -186,6 +203,18 @@ def _several(reading: Reading) -> Ruling | None:
     if not reading.chosen or unknown or any(mention.doubtful for mention in reading.mentions):
         return _undecided("Which labels the answer chooses is not certain.")
     return _choice(reading, reading.chosen, "names exactly")
+
+
+def _part_of_number(reading: Reading) -> Ruling | None:
+    """Leave an answer whose number, or the one after its last sign of equality, may be part of another number."""
+    words = reading.words
+    equality = max((at for at, word in enumerate(words) if word == "="), default=-1)
+    after = {at for at in range(equality + 1, len(words)) if is_number(words[at])}
+    if not reading.labels.numbers or not after:
+        return None
+    if is_expression(reading.question.answer.rpartition("=")[2]) or any(at + 1 in after for at in after):
+        return _undecided("The number may be part of another one.")
+    return None
 
 
 def _numbered(reading: Reading) -> Ruling | None:
@@ -378,6 +407,7 @@ def _elsewhere(reading: Reading) -> Ruling | None:
 
 
 _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
+    _written_as_option,
     _equal,
     _refused,
     _by_letter,
@@ -386,6 +416,7 @@ _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     _both,
     _slots,
     _several,
+    _part_of_number,
     _numbered,
     _concluded,
     _listed,

@@ -81,7 +81,8 @@ _CONTRACTIONS = (
 _TOKEN = re.compile(
     r"""
     (?P<ordinal>\d+(?:st|nd|rd|th)\b)
-    | (?P<number>(?:(?<![\w)%.])[-+])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d{1,2}\b)?
+    | (?P<number>(?:(?<![\w)%.])[-+])?
+            (?:\d{1,3}(?:(?:,\d{3})+|(?:[\u00a0\u2009\u202f]\d{3})+)(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d{1,2}\b)?
         | (?:(?<![\w)%.])[-+])?(?<!\d)\.\d+)
     | (?P<sharp>(?<!\w)[a-g]\#(?!\w))
     | (?P<word>[^\W\d_][\w\u0300-\u036f]*(?:'[^\W\d_]+)?)
@@ -91,6 +92,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_SEPARATORS = re.compile(r"[,\u00a0\u2009\u202f]")
 _NUMBER = re.compile(r"-?\d.*(?<=\d)", re.DOTALL)
 
 _UNABLE = (
@@ -234,7 +236,7 @@ def _token(match: re.Match[str]) -> str:
     text = match.group()
     match match.lastgroup:
         case "number":
-            return plain_number(Decimal(text.replace(",", "").lstrip("+")))
+            return plain_number(Decimal(_SEPARATORS.sub("", text).lstrip("+")))
         case "dash":
             return "~"
         case "symbol":
