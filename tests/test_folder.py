@@ -91,6 +91,52 @@ def test_further_labels_that_are_empty_are_left_out(make_task: MakeTask) -> None
     assert [sample.target for sample in samples] == ["low, high", "low, mid"]
 
 
+TWICE = {
+    "samples.csv": ("audio,label,label,instruction\n0.wav,low,high,?\n", "samples.csv: line 1: label: two columns"),
+    "samples.jsonl": (
+        json.dumps(ROW) + '\n{"audio": "0.wav", "label": "low", "label": "high", "instruction": "?"}\n',
+        "samples.jsonl: line 2: label: the key is there twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_column_that_is_there_twice_is_named(make_task: MakeTask, name: str) -> None:
+    folder, (text, message) = make_task(1), TWICE[name]
+    (folder / "samples.jsonl").unlink()
+    (folder / name).write_text(text)
+    with pytest.raises(TaskError, match=message):
+        list(read_samples(read_task(folder)))
+
+
+def test_a_parquet_column_that_is_there_twice_is_named(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    columns = {"audio": "0.wav", "instruction": "?", "label": "low"}
+    table = pa.table([[value] for value in (*columns.values(), "high")], names=[*columns, "label"])
+    pq.write_table(table, folder / "samples.parquet")
+    with pytest.raises(TaskError, match=r"samples\.parquet: label: two columns have this name"):
+        list(read_samples(read_task(folder)))
+
+
+def test_csv_columns_without_a_name_may_be_many(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    (folder / "samples.csv").write_text("audio,label,instruction,,\n0.wav,low,?,,\n")
+    [sample] = read_samples(read_task(folder))
+    assert sample.target == "low"
+
+
+def test_two_files_of_rows_are_refused_until_one_is_named(make_task: MakeTask) -> None:
+    folder = make_task(2)
+    (folder / "samples.csv").write_text("audio,label,instruction\n0.wav,low,?\n")
+    with pytest.raises(TaskError, match=r"path: the rows may be in .*samples\.jsonl and .*samples\.csv; remove"):
+        list(read_samples(read_task(folder)))
+    content = json.loads((folder / "task.json").read_text())
+    (folder / "task.json").write_text(json.dumps({**content, "path": "samples.csv"}))
+    assert len(list(read_samples(read_task(folder)))) == 1
+
+
 def test_csv_with_options_in_a_cell(make_task: MakeTask) -> None:
     folder = make_task(1)
     (folder / "samples.jsonl").unlink()

@@ -4,7 +4,8 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,17 @@ def to_sample(row: Row, task: Task, file: Path, where: str, number: int) -> Samp
         clustered=not _is_empty(cluster),
         meta={name: value for name, value in row.items() if name not in named},
     )
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Refuse two columns of one name, of which a row would hold the last; those without a name hold nothing read.
+
+    Raises:
+        TaskError: a name is there twice; the message begins with ``where``.
+    """
+    twice = [name for name, count in Counter(names).items() if count > 1 and name]
+    if twice:
+        raise TaskError(f"{where}: {twice[0]}: two columns have this name; rename one or leave it out")
 
 
 def _is_null(value: Any) -> bool:
@@ -191,11 +203,12 @@ def parquet_rows(file: Path) -> Iterator[Row]:
     """Yield the rows of a Parquet file, row group by row group.
 
     Raises:
-        TaskError: pyarrow is not installed, or the file is damaged.
+        TaskError: pyarrow is not installed, the file is damaged, or two columns have one name.
     """
     with parquet_file(file) as parquet:
         import pyarrow as pa
 
+        check_names(parquet.schema_arrow.names, str(file))
         try:
             for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
                 yield from batch.to_pylist()
