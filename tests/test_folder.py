@@ -44,6 +44,99 @@ def test_second_and_third_audio_are_clips(make_task: MakeTask) -> None:
     assert sample.meta == {"speaker": "x"}
 
 
+def write_rows(folder: Path, rows: list[dict[str, Any]], ending: str) -> Task:
+    """Write the rows as JSONL, CSV or Parquet, in place of what is there."""
+    (folder / "samples.jsonl").unlink()
+    if ending == "jsonl":
+        return rewrite(folder, rows)
+    if ending == "csv":
+        with (folder / "samples.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), folder / "samples.parquet")
+    return read_task(folder)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_zero_is_a_cluster_an_id_and_a_text(make_task: MakeTask, ending: str) -> None:
+    rows = [{**ROW, "id": number, "text": number % 3, "cluster": number % 2} for number in range(6)]
+    samples = list(read_samples(write_rows(make_task(1), rows, ending)))
+    assert [sample.id for sample in samples] == ["0", "1", "2", "3", "4", "5"]
+    assert [sample.text for sample in samples] == ["0", "1", "2", "0", "1", "2"]
+    assert [sample.cluster for sample in samples] == ["0", "1", "0", "1", "0", "1"]
+    assert all(sample.clustered for sample in samples)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_nan_is_read_as_null(make_task: MakeTask, ending: str) -> None:
+    empty = dict.fromkeys(("id", "text", "cluster", "expect", "options", "label2", "audio2"), float("nan"))
+    samples = list(read_samples(write_rows(make_task(1), [{**ROW, **empty}, {**ROW, **empty}], ending)))
+    assert [(sample.id, sample.cluster, sample.clustered) for sample in samples] == [
+        ("000001", "000001", False),
+        ("000002", "000002", False),
+    ]
+    assert [(sample.text, sample.target, sample.options) for sample in samples] == [("", "low", ("low", "high"))] * 2
+
+
+def test_a_label_that_is_nan_is_missing(make_task: MakeTask) -> None:
+    with pytest.raises(TaskError, match="row 1: label: missing"):
+        list(read_samples(write_rows(make_task(1), [{**ROW, "label": float("nan")}], "parquet")))
+
+
+def test_further_labels_that_are_empty_are_left_out(make_task: MakeTask) -> None:
+    rows = [{**ROW, "label2": "", "label3": "high"}, {**ROW, "label2": "mid", "label3": ""}]
+    samples = read_samples(write_rows(make_task(1, multi_label=True), rows, "csv"))
+    assert [sample.target for sample in samples] == ["low, high", "low, mid"]
+
+
+TWICE = {
+    "samples.csv": ("audio,label,label,instruction\n0.wav,low,high,?\n", "samples.csv: line 1: label: two columns"),
+    "samples.jsonl": (
+        json.dumps(ROW) + '\n{"audio": "0.wav", "label": "low", "label": "high", "instruction": "?"}\n',
+        "samples.jsonl: line 2: label: the key is there twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_column_that_is_there_twice_is_named(make_task: MakeTask, name: str) -> None:
+    folder, (text, message) = make_task(1), TWICE[name]
+    (folder / "samples.jsonl").unlink()
+    (folder / name).write_text(text)
+    with pytest.raises(TaskError, match=message):
+        list(read_samples(read_task(folder)))
+
+
+def test_a_parquet_column_that_is_there_twice_is_named(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    columns = {"audio": "0.wav", "instruction": "?", "label": "low"}
+    table = pa.table([[value] for value in (*columns.values(), "high")], names=[*columns, "label"])
+    pq.write_table(table, folder / "samples.parquet")
+    with pytest.raises(TaskError, match=r"samples\.parquet: label: two columns have this name"):
+        list(read_samples(read_task(folder)))
+
+
+def test_csv_columns_without_a_name_may_be_many(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    (folder / "samples.jsonl").unlink()
+    (folder / "samples.csv").write_text("audio,label,instruction,,\n0.wav,low,?,,\n")
+    [sample] = read_samples(read_task(folder))
+    assert sample.target == "low"
+
+
+def test_two_files_of_rows_are_refused_until_one_is_named(make_task: MakeTask) -> None:
+    folder = make_task(2)
+    (folder / "samples.csv").write_text("audio,label,instruction\n0.wav,low,?\n")
+    with pytest.raises(TaskError, match=r"path: the rows may be in .*samples\.jsonl and .*samples\.csv; remove"):
+        list(read_samples(read_task(folder)))
+    content = json.loads((folder / "task.json").read_text())
+    (folder / "task.json").write_text(json.dumps({**content, "path": "samples.csv"}))
+    assert len(list(read_samples(read_task(folder)))) == 1
+
+
 def test_csv_with_options_in_a_cell(make_task: MakeTask) -> None:
     folder = make_task(1)
     (folder / "samples.jsonl").unlink()

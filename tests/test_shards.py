@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,43 @@ def test_rows_that_changed_between_shards_are_noticed(make_task: MakeTask, tmp_p
     otoscope.run(str(task), model=Counting(), folder=tmp_path / "part-2", shard="2/2")
     with pytest.raises(RunError, match="its rows have changed"):
         otoscope.merge_runs([tmp_path / "part-1", tmp_path / "part-2"], tmp_path / "merged")
+
+
+def reverse(lines: list[str]) -> list[str]:
+    return lines[::-1]
+
+
+def rotate_by_two(lines: list[str]) -> list[str]:
+    return lines[2:] + lines[:2]
+
+
+def relabel(lines: list[str]) -> list[str]:
+    return [line.replace('"label": "low"', '"label": "high"') for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (reverse, r"part-1 and .*part-2 both have sample 'r\d' of task tones; its rows have changed"),
+        (rotate_by_two, "task tones: its rows are not the same in both, or not in the same order"),
+        (relabel, "task tones: its rows are not the same in both, or not in the same order"),
+    ],
+)
+def test_shards_of_other_rows_are_refused(
+    make_task: MakeTask, tmp_path: Path, change: Callable[[list[str]], list[str]], message: str
+) -> None:
+    task = make_task(10)
+    otoscope.run(str(task), model=Counting(), folder=tmp_path / "part-1", shard="1/2")
+    lines = (task / "samples.jsonl").read_text().splitlines(keepends=True)
+    (task / "samples.jsonl").write_text("".join(change(lines)))
+    otoscope.run(str(task), model=Counting(), folder=tmp_path / "part-2", shard="2/2")
+    with pytest.raises(RunError, match=message):
+        otoscope.merge_runs([tmp_path / "part-1", tmp_path / "part-2"], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+    otoscope.run(str(task), model=Counting(), folder=tmp_path / "part-1", shard="1/2")
+    whole = otoscope.run(str(task), model=Counting(), folder=tmp_path / "whole")
+    merged = otoscope.merge_runs([tmp_path / "part-1", tmp_path / "part-2"], tmp_path / "merged")
+    assert merged.scores[0].value == whole.scores[0].value
 
 
 def test_an_unfinished_shard_is_named(make_task: MakeTask, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,22 @@ def load_json(data: bytes, where: str) -> Any:
     """Return what JSON in UTF-8 says. Half a surrogate pair, which JSON can spell and UTF-8 cannot, becomes U+FFFD.
 
     Raises:
-        TaskError: it is no JSON in UTF-8, nests too deep or holds too long an integer; the message begins with
-            ``where``.
+        TaskError: it is no JSON in UTF-8, nests too deep, has a key twice or holds too long an integer; the message
+            begins with ``where``.
     """
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise TaskError(f"{where}: {twice}: the key is there twice; leave one out")
+        return found
+
     try:
         text = data.decode("utf-8-sig")
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=distinct)
+    except TaskError:
+        raise
     except UnicodeDecodeError as error:
         before = error.object[: error.start]
         place = _place(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))

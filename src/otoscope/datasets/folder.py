@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from otoscope.datasets.rows import Row, parquet_file, parquet_rows
+from otoscope.datasets.rows import Row, check_names, parquet_file, parquet_rows
 from otoscope.errors import TaskError
 from otoscope.jsonfile import load_json, numbered_lines
 from otoscope.task import Task
@@ -19,7 +19,7 @@ def rows_file(task: Task) -> Path:
     """Return the file that holds the rows of ``task``.
 
     Raises:
-        TaskError: there is none.
+        TaskError: there is none, or more than one.
     """
     folder = task.file.parent
     if task.path:
@@ -27,9 +27,12 @@ def rows_file(task: Task) -> Path:
         if path.is_file():
             return path
         folder = path
-    for name in ROW_FILES:
-        if (folder / name).is_file():
-            return folder / name
+    files = [folder / name for name in ROW_FILES if (folder / name).is_file()]
+    if len(files) > 1:
+        names = " and ".join(map(str, files))
+        raise TaskError(f"{task.file}: path: the rows may be in {names}; remove all but one, or name it in path")
+    if files:
+        return files[0]
     raise TaskError(
         f"{task.file}: path: no rows: neither {task.path or 'path'} nor any of {', '.join(ROW_FILES)} is in {folder}"
     )
@@ -49,7 +52,7 @@ def read_rows(file: Path) -> Iterator[Row]:
     """Yield the rows of a JSONL, CSV or Parquet file.
 
     Raises:
-        TaskError: the file is of another kind, or a line is not a row.
+        TaskError: the file is of another kind, a line is not a row, or a key or column is there twice.
     """
     if file.suffix == ".jsonl":
         yield from _read_jsonl(file)
@@ -75,6 +78,7 @@ def _read_csv(file: Path) -> Iterator[Row]:
         reader = csv.DictReader(_decoded(lines, file))
         number = 0
         try:
+            check_names(reader.fieldnames or (), f"{file}: line 1")
             for number, row in enumerate(reader, 1):
                 if None in row:
                     raise TaskError(

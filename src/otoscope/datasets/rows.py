@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +42,48 @@ def to_sample(row: Row, task: Task, file: Path, where: str, number: int) -> Samp
     filled = _filled(row, audio, where, silent=task.audios == 0)
     clips = [to_clip(row[name], file, f"{where}: {name}") for name in filled]
     expect: Expect = "abstain" if row.get("expect") == "abstain" else "answer"
-    if row.get("expect") not in (expect, None, ""):
+    if row.get("expect") != expect and not _is_empty(row.get("expect")):
         raise TaskError(f"{where}: expect: {row['expect']!r} is not one of answer, abstain")
     columns_read = (columns.id, columns.instruction, columns.text, columns.options, columns.cluster)
     labels = list(_label_columns(row, columns.label))
     named = {*audio, *labels, *columns_read, "expect"}
-    sample_id = str(row.get(columns.id) or row.get("file") or f"{number:06d}")
+    names = (row.get(columns.id), row.get("file"))
+    sample_id = next((str(name) for name in names if not _is_empty(name)), f"{number:06d}")
+    cluster, text = row.get(columns.cluster), row.get(columns.text)
     return Sample(
         id=sample_id,
         task=task.id,
         clips=tuple(clips),
         instruction=_text(row, columns.instruction, where),
         target=", ".join(_text(row, name, where) for name in labels),
-        text=str(row.get(columns.text) or ""),
+        text="" if _is_empty(text) else str(text),
         options=_options(row.get(columns.options), where, columns.options) or task.options,
         expect=expect,
-        cluster=str(row.get(columns.cluster) or sample_id),
-        clustered=bool(row.get(columns.cluster)),
+        cluster=sample_id if _is_empty(cluster) else str(cluster),
+        clustered=not _is_empty(cluster),
         meta={name: value for name, value in row.items() if name not in named},
     )
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Refuse two columns of one name, of which a row would hold the last; those without a name hold nothing read.
+
+    Raises:
+        TaskError: a name is there twice; the message begins with ``where``.
+    """
+    twice = [name for name, count in Counter(names).items() if count > 1 and name]
+    if twice:
+        raise TaskError(f"{where}: {twice[0]}: two columns have this name; rename one or leave it out")
+
+
+def _is_null(value: Any) -> bool:
+    """Return whether a cell is null, or NaN, which tables of numbers have in its place."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether a cell holds nothing. Zero and False are something: a speaker may well have the number 0."""
+    return _is_null(value) or value in ("", b"", [])
 
 
 def _audio_columns(row: Row, where: str) -> tuple[str, ...]:
@@ -83,7 +108,7 @@ def _filled(row: Row, audio: Sequence[str], where: str, *, silent: bool) -> Sequ
                 f"{where}: {name}: missing; the row has {', '.join(row)}; columns of audio are named in the task's "
                 'columns.audio, and a task without audio says "audios": 0'
             )
-    filled = [name for name in audio if row[name] not in (None, "")]
+    filled = [name for name in audio if not _is_empty(row[name])]
     if filled != list(audio[: len(filled)]) or not (filled or silent):
         empty = next(name for name in audio if name not in filled)
         raise TaskError(f"{where}: {empty}: empty; only the last columns of audio may be, and not all of them")
@@ -103,7 +128,7 @@ def _label_columns(row: Row, label: str) -> Iterator[str]:
         name = f"{label}{number}"
         if name not in row:
             return
-        if row[name] is not None:
+        if not _is_empty(row[name]):
             yield name
 
 
@@ -113,7 +138,7 @@ def _options(value: Any, where: str, name: str) -> tuple[str, ...]:
     Raises:
         TaskError: they are something else, or no choice.
     """
-    if value is None or value in ("", []):
+    if _is_empty(value):
         return ()
     found = [option.strip() for option in value.split("|")] if isinstance(value, str) else value
     if isinstance(found, list) and all(isinstance(option, str | int | float) for option in found):
@@ -125,7 +150,7 @@ def _options(value: Any, where: str, name: str) -> tuple[str, ...]:
 
 def _text(row: Row, name: str, where: str) -> str:
     value = row.get(name)
-    if value is None:
+    if _is_null(value):
         raise TaskError(f"{where}: {name}: missing; the row has {', '.join(row)}")
     if isinstance(value, dict) and "bytes" in value:
         raise TaskError(f"{where}: {name}: holds audio; only text answers can be scored")
@@ -178,11 +203,12 @@ def parquet_rows(file: Path) -> Iterator[Row]:
     """Yield the rows of a Parquet file, row group by row group.
 
     Raises:
-        TaskError: pyarrow is not installed, or the file is damaged.
+        TaskError: pyarrow is not installed, the file is damaged, or two columns have one name.
     """
     with parquet_file(file) as parquet:
         import pyarrow as pa
 
+        check_names(parquet.schema_arrow.names, str(file))
         try:
             for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
                 yield from batch.to_pylist()

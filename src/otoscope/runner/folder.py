@@ -31,11 +31,13 @@ class OpenedTask:
         task: the task, with the commits of its datasets.
         samples: how many samples the run has of it; None if it has not come to it.
         unavailable: why its rows cannot be had, or an empty string.
+        rows: digest of all rows that were dealt out, where the run is one shard; else an empty string.
     """
 
     task: Task
     samples: int | None = None
     unavailable: str = ""
+    rows: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the task's file content and what was found."""
@@ -44,6 +46,7 @@ class OpenedTask:
             "content": dict(self.task.content),
             "file": str(self.task.file.resolve()),
             **({"samples": self.samples} if self.samples is not None else state),
+            **({"rows": self.rows} if self.rows else {}),
         }
 
 
@@ -150,7 +153,10 @@ def read_tasks(path: Path) -> list[OpenedTask]:
     rows = _parse(file, file.read_text("utf-8"))
     return [
         OpenedTask(
-            task_from_json(row["content"], Path(row.get("file", file))), row.get("samples"), row.get("unavailable", "")
+            task_from_json(row["content"], Path(row.get("file", file))),
+            row.get("samples"),
+            row.get("unavailable", ""),
+            row.get("rows", ""),
         )
         for row in rows
     ]

@@ -32,7 +32,7 @@ from otoscope.runner.gating import Gate, Gating
 from otoscope.runner.judging import judge_task
 from otoscope.runner.log import RunLock
 from otoscope.runner.predict import Keys, Predictor
-from otoscope.runner.shard import Shard
+from otoscope.runner.shard import RowsDigest, Shard
 from otoscope.runner.spoken import DEFAULT_ASR, Scribe, Spoken
 from otoscope.score import Missing, Reader, Tally, TaskScorer, TaskScores, summarise
 from otoscope.task import Part, Task
@@ -193,12 +193,13 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
                 try:
                     tasks[number] = _open(task, plan, known, watch)
                     folder.write_tasks(tasks)
-                    _predict(tasks[number], plan, folder, predictor, watch)
+                    tasks[number] = _predict(tasks[number], plan, folder, predictor, watch)
                     _judge(tasks[number], plan.judge, folder, watch)
                 except TaskError as error:
                     tasks[number] = replace(tasks[number], samples=None, unavailable=str(error))
                     folder.write_tasks(tasks)
                 results[task.id] = _score(tasks[number], plan.judge, folder, tally, watch)
+            folder.write_tasks(tasks)
             folder.publish()
             made = _records(folder) - before
             judge = plan.judge.id if plan.judge else ""
@@ -286,8 +287,9 @@ def _count(task: Task, plan: Plan) -> int:
     return plan.shard.count(task.id, count) if plan.shard else count
 
 
-def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predictor, watch: Watch) -> None:
-    task = opened.task
+def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predictor, watch: Watch) -> OpenedTask:
+    """Ask about the samples of a task; return it with the digest of its rows where others ask about the rest."""
+    task, rows = opened.task, RowsDigest()
     watch(Begun(task.id, "answer", opened.samples or 0))
     folder.begin(task.id)
     with folder.samples.open("a", encoding="utf-8") as file:
@@ -296,8 +298,9 @@ def _predict(opened: OpenedTask, plan: Plan, folder: RunFolder, predictor: Predi
             file.write(dump_json(_sample_row(sample, keys)) + "\n")
 
         samples = read_samples(task, plan.limit, plan.seed)
-        samples = plan.shard.part(task.id, samples) if plan.shard else samples
+        samples = plan.shard.part(task.id, rows.over(samples)) if plan.shard else samples
         predictor.run(samples, tell, lambda status: watch(Counted(status)))
+    return replace(opened, rows=rows.value)
 
 
 def _judge(opened: OpenedTask, judge: Judge | None, folder: RunFolder, watch: Watch) -> None:

@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from otoscope.errors import RunError
-from otoscope.records import dump_json
+from otoscope.keys import KeyIndex
+from otoscope.records import digest, dump_json
 from otoscope.runner.folder import PART, SAMPLES, TASKS, OpenedTask, RunFolder, read_header, read_tasks
 from otoscope.runner.gating import FAILED
 from otoscope.runner.local import RunResult, Watch, rescore
@@ -42,26 +44,24 @@ def merge(paths: Sequence[Path], target: Path, watch: Watch) -> RunResult:
     _check_together(runs)
     if (target / "header.jsonl").exists():
         raise RunError(f"{target}: is a run already; name another folder, or delete it")
-    _check_written_down(runs)
-    with RunLock(target):
-        folder = RunFolder(target, fresh=True)
-        parts = [RunFolder(run.path) for run in runs]
-        try:
-            for name in ("decisions", "predictions", "judgements"):
-                _merge_logs([getattr(part, name) for part in parts], getattr(folder, name))
-            for part in parts:
-                _copy_spoken(part.path / FOLDER, target / FOLDER)
-            tasks = [_merge_task([run.tasks[number] for run in runs]) for number in range(len(runs[0].tasks))]
-            with folder.samples.open("w", encoding="utf-8") as file:
-                for task in tasks:
-                    file.writelines(dump_json(row) + "\n" for row in _deal_back(task.task.id, runs, parts))
-            folder.write_tasks(tasks)
-            folder.publish()
-            names = " ".join(str(run.path) for run in runs)
-            folder.write_header({**runs[0].header, "shard": "", "command": f"otoscope merge {names} -o {target}"})
-        finally:
-            for one in (folder, *parts):
-                one.close()
+    with ExitStack() as open_files:
+        parts = [open_files.enter_context(closing(RunFolder(run.path))) for run in runs]
+        _check_rows(runs, parts)
+        _check_written_down(runs, parts)
+        open_files.enter_context(RunLock(target))
+        folder = open_files.enter_context(closing(RunFolder(target, fresh=True)))
+        for name in ("decisions", "predictions", "judgements"):
+            _merge_logs([getattr(part, name) for part in parts], getattr(folder, name))
+        for part in parts:
+            _copy_spoken(part.path / FOLDER, target / FOLDER)
+        tasks = [_merge_task([run.tasks[number] for run in runs]) for number in range(len(runs[0].tasks))]
+        with folder.samples.open("w", encoding="utf-8") as file:
+            for task in tasks:
+                file.writelines(dump_json(row) + "\n" for row in _deal_back(task.task.id, runs, parts))
+        folder.write_tasks(tasks)
+        folder.publish()
+        names = " ".join(str(run.path) for run in runs)
+        folder.write_header({**runs[0].header, "shard": "", "command": f"otoscope merge {names} -o {target}"})
     return rescore(target, watch)
 
 
@@ -114,15 +114,39 @@ def _check_complete(runs: Sequence[_Run]) -> None:
             )
 
 
-def _check_written_down(runs: Sequence[_Run]) -> None:
+def _check_rows(runs: Sequence[_Run], parts: Sequence[RunFolder]) -> None:
+    """Refuse shards of rows that were reordered or edited between them; a sample that two of them have is named."""
+    for opened in zip(*(run.tasks for run in runs), strict=True):
+        task = opened[0].task.id
+        _check_distinct(task, runs, parts)
+        dealt = {task_of.rows: run for task_of, run in zip(opened, runs, strict=True) if task_of.rows}
+        if len(dealt) > 1:
+            one, other, *_ = dealt.values()
+            raise RunError(
+                f"{one.path} and {other.path}: task {task}: its rows are not the same in both, or not in the same "
+                "order; run the shards again from the same rows"
+            )
+
+
+def _check_distinct(task: str, runs: Sequence[_Run], parts: Sequence[RunFolder]) -> None:
+    seen = KeyIndex()
+    for number, part in enumerate(parts):
+        for row in part.rows(task):
+            key = digest(row["id"])
+            first = seen.get(key)
+            if first is not None:
+                raise RunError(
+                    f"{runs[first].path} and {part.path} both have sample {row['id']!r} of task {task}; its rows have "
+                    "changed between the shards, run them again from the same rows"
+                )
+            seen[key] = number
+
+
+def _check_written_down(runs: Sequence[_Run], parts: Sequence[RunFolder]) -> None:
     """Refuse shards whose spoken answers were written down by different speech recognitions."""
     first: tuple[str, Path] | None = None
-    for run in runs:
-        folder = RunFolder(run.path)
-        try:
-            names = {asr for opened in run.tasks for asr in _written_down_by(folder, opened)}
-        finally:
-            folder.close()
+    for run, part in zip(runs, parts, strict=True):
+        names = {asr for opened in run.tasks for asr in _written_down_by(part, opened)}
         for name in sorted(names):
             if first is not None and name != first[0]:
                 raise RunError(

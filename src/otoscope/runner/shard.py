@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Self, TypeVar
 
 from otoscope.errors import UsageError
-from otoscope.records import digest
+from otoscope.records import Sample, digest, dump_json
 
 Item = TypeVar("Item")
 
@@ -57,3 +57,24 @@ class Shard:
     def part(self, task: str, samples: Iterable[Item]) -> Iterator[Item]:
         """Yield the samples of ``task`` that fall to this shard; all are read, so a wrong row stops every shard."""
         return islice(samples, self.first(task), None, self.of)
+
+
+class RowsDigest:
+    """Digest of all samples of a task, in order, so that shards of other rows are not taken for shards of these.
+
+    What is asked, what is right and where each sample comes from are part of it. Audio is not: it is not decoded where
+    another shard asks, and its path may differ from machine to machine.
+
+    Attributes:
+        value: the digest of what has passed so far; empty before anything has.
+    """
+
+    def __init__(self) -> None:
+        self.value = ""
+
+    def over(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Yield the samples as they are, and take each into the digest."""
+        for sample in samples:
+            asked = (sample.id, sample.instruction, sample.text, list(sample.options))
+            self.value = digest(self.value, dump_json([*asked, sample.target, sample.expect, sample.cluster]))
+            yield sample
