@@ -17,10 +17,12 @@ import soundfile
 from conftest import MakeTask
 
 import otoscope
+from otoscope.audio import Intake
 from otoscope.errors import ModelCallError, ModelLoadingError, UsageError
 from otoscope.judges.judge import RULES
 from otoscope.models import Reply
 from otoscope.models.function import FunctionModel
+from otoscope.models.null import NullModel
 
 KILLS = 20
 
@@ -240,6 +242,68 @@ def test_an_object_that_gives_no_replies_is_told_so(
 
     result = otoscope.run(str(make_task(2)), model=Object(answering("")), folder=tmp_path / "run")
     assert [row.reason.startswith(reason) for row in result.missing] == [True, True]
+
+
+class Breaking:
+    """An object as its users write it: it answers in batches, and raises at tone 0."""
+
+    id, batch, concurrency = "breaking", 2, 1
+    settings: Mapping[str, Any] = {}
+    intake = Intake()
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def answer(self, requests: Sequence[otoscope.Request]) -> list[otoscope.Reply]:
+        if any("tone 0" in request.instruction for request in requests):
+            raise self.error
+        return [Reply("low") for _ in requests]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (RuntimeError("out of memory"), "RuntimeError: out of memory"),
+        (KeyError("weights"), "KeyError: 'weights'"),
+        (UnspeakableError(), "UnspeakableError: its message cannot be had: RuntimeError"),
+        (ModelCallError("busy"), "busy"),
+    ],
+)
+def test_what_an_object_raises_costs_its_batch(
+    error: Exception, reason: str, make_task: MakeTask, tmp_path: Path
+) -> None:
+    result = otoscope.run(str(make_task(5)), model=Breaking(error), judge="rules", folder=tmp_path / "run")
+    assert [(row.sample, row.outcome, row.reason) for row in result.missing] == [
+        ("r0", "error", reason),
+        ("r1", "error", reason),
+    ]
+
+
+@pytest.mark.parametrize("error", [ModelLoadingError("no weights"), KeyboardInterrupt()])
+def test_what_stops_a_run_stops_it_from_an_object_too(
+    error: BaseException, make_task: MakeTask, tmp_path: Path
+) -> None:
+    with pytest.raises(type(error)):
+        otoscope.run(str(make_task(2)), model=Breaking(error), judge="rules", folder=tmp_path / "run")
+
+
+def test_what_a_model_of_the_package_raises_is_not_taken_for_an_answer(
+    make_task: MakeTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(_self: object, _requests: object) -> list[Reply]:
+        raise KeyError("our mistake")
+
+    monkeypatch.setattr(NullModel, "answer", mistaken)
+    with pytest.raises(KeyError, match="our mistake"):
+        otoscope.run(str(make_task(2)), model=NullModel(), judge="rules", folder=tmp_path / "run")
+
+
+@pytest.mark.parametrize("limit", ["3", True, [3], float("nan"), 0, -1])
+def test_a_limit_that_is_no_number_of_samples_is_named(limit: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--limit .*: give a number of samples"):
+        otoscope.run("starter", model="null", limit=limit, folder=tmp_path / "run")
+    with pytest.raises(UsageError, match=r"^--limit .*: give a number of samples"):
+        otoscope.probe("null", limit=limit)
 
 
 def test_settings_that_cannot_be_stored_are_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from otoscope.audio import LimitPolicy
 from otoscope.errors import ModelLoadingError, UnknownNameError, UsageError
 from otoscope.judges.judge import DEFAULT_JUDGE, Judge, load_judge
 from otoscope.models import DEFAULT_MODEL, Model, Reply, Request, load_model
-from otoscope.models.function import FunctionModel
+from otoscope.models.function import as_model
 from otoscope.models.whisper import check_whisper
 from otoscope.probing import DEFAULT_LIMIT, DEFAULT_TASKS, Probe, probe_model
 from otoscope.records import digest, dump_json
@@ -211,7 +211,7 @@ def _model(model: str | Model | Callable[[Request], str | Reply], options: Mappi
         return load_model(model, options)
     if options:
         raise UsageError(f"model_options are for a model that is named; an object gets {', '.join(options)} otherwise")
-    loaded = model if isinstance(model, Model) else FunctionModel(model)
+    loaded = as_model(model)
     try:
         dump_json(dict(loaded.settings)).encode()
     except (TypeError, ValueError) as error:
@@ -287,8 +287,10 @@ def _place(name: str) -> str:
 def _check(names: Sequence[str], limit: float | None, policy: str, batch: int | None) -> None:
     if not names:
         raise UsageError("no task is named; there is starter, for one")
-    if limit is not None and (not math.isfinite(limit) or limit <= 0):
-        raise UsageError(f"--limit {limit}: give a number of samples (1, 2, ...) or a fraction between 0 and 1")
+    number: object = limit  # who calls from Python may give anything
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    if limit is not None and (not is_number or not math.isfinite(limit) or limit <= 0):
+        raise UsageError(f"--limit {limit!r}: give a number of samples (1, 2, ...) or a fraction between 0 and 1")
     if policy not in get_args(LimitPolicy):
         raise UnknownNameError("policy for long audio", policy, get_args(LimitPolicy))
     if batch is not None and batch < 1:

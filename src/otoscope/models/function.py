@@ -1,12 +1,75 @@
-"""A plain Python function as a model."""
+"""What a user gives in place of a spec, as a model: a plain Python function, or an object that is one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from otoscope.audio import Intake
-from otoscope.errors import ModelCallError, UsageError
+from otoscope.errors import ModelCallError, OtoscopeError, UsageError
 from otoscope.models.fingerprint import code_fingerprint, fingerprint
-from otoscope.models.protocol import Reply, Request
+from otoscope.models.protocol import Model, Reply, Request
+
+
+def as_model(given: "Model | Callable[[Request], str | Reply]") -> Model:
+    """Return the model that a function or object is; what one of the package raises stays what it is, our mistake.
+
+    Raises:
+        UsageError: it is neither, or a function that cannot be told from another.
+    """
+    if not isinstance(given, Model):
+        return FunctionModel(given)
+    return given if type(given).__module__.partition(".")[0] == "otoscope" else ObjectModel(given)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectModel:
+    """Asks somebody else's object. An exception that it raises fails its batch; the others go on.
+
+    Errors of the package pass, so that a model that cannot be loaded still stops the run.
+
+    Attributes:
+        model: the object.
+    """
+
+    model: Model
+
+    @property
+    def id(self) -> str:
+        """The object's."""
+        return self.model.id
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The object's."""
+        return self.model.settings
+
+    @property
+    def intake(self) -> Intake:
+        """The object's."""
+        return self.model.intake
+
+    @property
+    def batch(self) -> int:
+        """The object's."""
+        return self.model.batch
+
+    @property
+    def concurrency(self) -> int:
+        """The object's."""
+        return self.model.concurrency
+
+    def answer(self, requests: Sequence[Request]) -> list[Reply]:
+        """Return the object's replies.
+
+        Raises:
+            ModelCallError: it raised something; the message says what.
+        """
+        try:
+            return self.model.answer(requests)
+        except OtoscopeError:
+            raise
+        except Exception as error:
+            raise ModelCallError(_described(error)) from error
 
 
 class FunctionModel:
@@ -54,7 +117,7 @@ class FunctionModel:
         except ModelCallError as error:
             return Reply(error=str(error) or "the call failed")
         except Exception as error:  # noqa: BLE001 - it is the thing under test; what it raises is its result
-            return Reply(error=f"{type(error).__name__}: {_words(error)}")
+            return Reply(error=_described(error))
         if isinstance(answer, Reply):
             return answer
         if not isinstance(answer, str):
@@ -62,8 +125,9 @@ class FunctionModel:
         return Reply(answer)
 
 
-def _words(error: Exception) -> str:
+def _described(error: Exception) -> str:
     try:
-        return str(error)
+        words = str(error)
     except Exception as failure:  # noqa: BLE001 - as above
-        return f"its message cannot be had: {type(failure).__name__}"
+        words = f"its message cannot be had: {type(failure).__name__}"
+    return f"{type(error).__name__}: {words}"

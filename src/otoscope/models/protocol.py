@@ -78,5 +78,6 @@ class Model(Protocol):
         """Answer every request, in order.
 
         Raises:
-            ModelCallError: the whole batch failed; a single failed request is a Reply with ``error``.
+            ModelCallError: the whole batch failed; a single failed request is a Reply with ``error``. Whatever else
+                an object that is given to ``otoscope.run`` raises is taken as that, but for other errors of the tree.
         """
