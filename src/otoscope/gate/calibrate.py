@@ -168,9 +168,9 @@ def pick(points: Sequence[Point], plan: Plan, what: str = "", *, seconds: bool =
 
     ``zero_reject`` counts the rows that are turned away at the first threshold as lost already: none brings them back.
     ``bounded`` goes on from there and stops before the first threshold that the data do not certify; the share of
-    failed sources only grows, so one test after another needs no correction. Of seconds that turn away as many rows that
-    should be, those nearest to the usual limit are taken: they grow with the clip, and the shortest one to answer is no
-    measure.
+    failed sources only grows, so one test after another needs no correction. Of seconds that turn away as
+    many rows that should be, those nearest to the usual limit are taken: they grow with the clip, and the shortest one
+    to answer is no measure.
 
     Args:
         points: from the threshold that admits most to the strictest.
