@@ -1,5 +1,6 @@
 """What the documentation shows is what happens."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from conftest import write_clip
+
+from otoscope.task import read_task
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -47,6 +50,16 @@ def test_the_command_page_is_what_the_commands_say(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "write_cli_docs.py"), str(tmp_path / "cli.md")]
     subprocess.run(command, check=True)
     assert (ROOT / "docs" / "cli.md").read_text("utf-8") == (tmp_path / "cli.md").read_text("utf-8"), "run: make docs"
+
+
+def test_the_page_of_tasks_names_every_key_and_its_example_is_a_task(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "tasks.md").read_text("utf-8")
+    schema = json.loads((ROOT / "src" / "otoscope" / "task.schema.json").read_text("utf-8"))["properties"]
+    nested = {**schema["columns"]["properties"], **schema["target_format"]["properties"]}
+    assert not [key for key in {**schema, **nested} if f"`{key}`" not in page]
+    [example] = re.findall(r"^```json\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "task.json").write_text(example)
+    assert "unit:degrees" in read_task(tmp_path).metric("angle_difference").signature
 
 
 @pytest.mark.parametrize(

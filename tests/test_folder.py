@@ -413,3 +413,12 @@ def test_check_notes_what_the_benchmark_asks(make_task: MakeTask) -> None:
     enough = check(make_task(32, name="enough", license="CC0-1.0"))
     assert enough.return_value == 0
     assert enough.stdout == "enough: 32 samples, 0 problems\n"
+
+
+def test_a_gap_in_the_labels_is_named(make_task: MakeTask) -> None:
+    folder = make_task(1)
+    row = {"audio": "0.wav", "instruction": " ", "label": "low", "label3": "high"}
+    (folder / "samples.jsonl").write_text(json.dumps(row) + "\n")
+    assert "label3: labels are label, label2, label3 and so on without a gap" in check(folder).stderr
+    (folder / "samples.jsonl").write_text(json.dumps({**row, "label2": "high"}) + "\n")
+    assert "instruction: empty" in check(folder).stderr

@@ -79,6 +79,8 @@ def _option_problems(sample: Sample) -> Iterator[str]:
 def _label_problems(task: Task, sample: Sample) -> Iterator[str]:
     """Yield why no answer to a sample could be scored."""
     key = task.columns.label
+    if not sample.instruction.strip():
+        yield f"{task.columns.instruction}: empty"
     if sample.expect == "abstain":
         return
     if task.kind != "classification":

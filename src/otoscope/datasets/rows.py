@@ -1,6 +1,5 @@
 """One row of a dataset, wherever it lies, becomes one Sample; Parquet files, read a few rows at a time."""
 
-import itertools
 import json
 import math
 import re
@@ -45,7 +44,7 @@ def to_sample(row: Row, task: Task, file: Path, where: str, number: int) -> Samp
     if row.get("expect") != expect and not _is_empty(row.get("expect")):
         raise TaskError(f"{where}: expect: {row['expect']!r} is not one of answer, abstain")
     columns_read = (columns.id, columns.instruction, columns.text, columns.options, columns.cluster)
-    labels = list(_label_columns(row, columns.label))
+    labels = list(_label_columns(row, columns.label, where))
     named = {*audio, *labels, *columns_read, "expect"}
     names = (row.get(columns.id), row.get("file"))
     sample_id = next((str(name) for name in names if not _is_empty(name)), f"{number:06d}")
@@ -121,15 +120,16 @@ def _columns_with_audio(row: Row, label: str) -> Iterator[str]:
             yield name
 
 
-def _label_columns(row: Row, label: str) -> Iterator[str]:
-    """Yield the label (or ``label1``), then ``label2`` and so on as far as they are filled."""
-    yield label if label in row or f"{label}1" not in row else f"{label}1"
-    for number in itertools.count(2):
-        name = f"{label}{number}"
-        if name not in row:
-            return
-        if not _is_empty(row[name]):
-            yield name
+def _label_columns(row: Row, label: str, where: str) -> Iterator[str]:
+    """Yield the label (or ``label1``), then ``label2`` and so on as far as they are filled; a gap is an error."""
+    first = label if label in row or f"{label}1" not in row else f"{label}1"
+    numbered = [name for name in row if re.fullmatch(rf"{re.escape(label)}\d+", name) and name != first]
+    found = [f"{label}{number}" for number in range(2, len(numbered) + 2)]
+    stray = [name for name in numbered if name not in found]
+    if stray:
+        raise TaskError(f"{where}: {stray[0]}: labels are {label}, {label}2, {label}3 and so on without a gap")
+    yield first
+    yield from (name for name in found if not _is_empty(row[name]))
 
 
 def _options(value: Any, where: str, name: str) -> tuple[str, ...]:
