@@ -87,7 +87,6 @@ def test_silero_hears_speech_in_speech_alone_and_remembers_nothing() -> None:
 
 @pytest.mark.parametrize("offset", [0.1, 0.2, 0.5])
 def test_quiet_speech_is_heard_beside_a_constant_offset(offset: float) -> None:
-    pytest.importorskip("onnxruntime")
     silero = Silero(named("silero-vad"))
     quiet = clip("librivox-0870") * 10**-1.5
     expected = silero.measure(Heard(quiet)).values
