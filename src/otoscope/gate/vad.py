@@ -23,7 +23,10 @@ CONTEXT = 64
 MIRRORED = 64
 """Samples that are added to a step by reflection at its end."""
 HIDDEN = 128
+STFT_SIZE = 256
 STFT_HOP = 128
+FRAMES = 4
+"""Frames of the short-time spectrum in a step."""
 ENCODER_STRIDES = (1, 2, 2, 1)
 STEPS = 1024
 """Steps a call, 33 s; more would only take memory."""
@@ -41,7 +44,8 @@ class Silero:
     """Silero VAD 6. Scores: ``silero``, seconds of speech, and ``silero_max``, the highest probability of a step.
 
     Its published graph takes one step of 32 ms a call. The same weights are run here in a graph that takes many steps:
-    all but the recurrent layer is done for all of them at once.
+    all but the recurrent layer is done for all of them at once, and a convolution over the four frames of a step is one
+    product with a matrix.
 
     Args:
         spec: named weights or a path to ``silero_vad.onnx``.
@@ -69,7 +73,8 @@ class Silero:
         found = []
         for start in range(0, len(steps), STEPS):
             part = np.pad(steps[start : start + STEPS], ((0, 0), (0, MIRRORED)), mode="reflect")
-            inputs = {"x": part[:, np.newaxis], "h": hidden, "c": cell}
+            frames = np.lib.stride_tricks.sliding_window_view(part, STFT_SIZE, axis=1)[:, ::STFT_HOP]
+            inputs = {"x": frames, "h": hidden, "c": cell}
             probabilities, hidden, cell = self._session.run(["p", "hn", "cn"], inputs)
             found.append(probabilities.ravel())
         return np.concatenate(found) if found else np.zeros(0, np.float32)
@@ -99,23 +104,28 @@ def _many_steps(file: "Path") -> bytes:
     except (KeyError, IndexError, ValueError) as error:
         raise ModelLoadingError(f"{file}: not Silero VAD 6: {error}") from error
     half = len(basis) // 2
-    tensors = [onnx.tensor("real", basis[:half]), onnx.tensor("imaginary", basis[half:])]
+    tensors = [onnx.tensor("real", basis[:half, 0].T), onnx.tensor("imaginary", basis[half:, 0].T)]
     nodes = []
     for name in ("real", "imaginary"):
-        nodes.append(onnx.node("Conv", ["x", name], [f"{name}_part"], strides=(STFT_HOP,)))
+        nodes.append(onnx.node("MatMul", ["x", name], [f"{name}_part"]))
         nodes.append(onnx.node("Mul", [f"{name}_part"] * 2, [f"{name}_power"]))
     nodes.append(onnx.node("Add", ["real_power", "imaginary_power"], ["power"]))
-    nodes.append(onnx.node("Sqrt", ["power"], ["e0"]))
+    nodes.append(onnx.node("Sqrt", ["power"], ["magnitude"]))
+    nodes.append(onnx.node("Flatten", ["magnitude"], ["e0"], axis=1))
+    length = FRAMES
     for number, (stride, (kernel, bias)) in enumerate(zip(ENCODER_STRIDES, convolutions, strict=True)):
-        tensors += [onnx.tensor(f"w{number}", kernel), onnx.tensor(f"b{number}", bias)]
-        names = [f"e{number}", f"w{number}", f"b{number}"]
-        nodes.append(onnx.node("Conv", names, [f"c{number}"], strides=(stride,), pads=(1, 1)))
+        matrix = _as_matrix(kernel, length, stride)
+        length = matrix.shape[1] // len(bias)
+        tensors += [onnx.tensor(f"w{number}", matrix), onnx.tensor(f"b{number}", np.tile(bias, length))]
+        nodes.append(onnx.node("MatMul", [f"e{number}", f"w{number}"], [f"m{number}"]))
+        nodes.append(onnx.node("Add", [f"m{number}", f"b{number}"], [f"c{number}"]))
         nodes.append(onnx.node("Relu", [f"c{number}"], [f"e{number + 1}"]))
     tensors += [onnx.tensor(name, value[np.newaxis]) for name, value in zip(("wi", "wh"), recurrent, strict=True)]
     tensors.append(onnx.tensor("bi", np.concatenate(biases)[np.newaxis]))
     tensors += [onnx.tensor("last", last.reshape(HIDDEN, 1)), onnx.tensor("shift", shift)]
     nodes += [
-        onnx.node("Transpose", ["e4"], ["sequence"], perm=(0, 2, 1)),
+        onnx.node("Constant", [], ["axis"], value_ints=(1,)),
+        onnx.node("Unsqueeze", ["e4", "axis"], ["sequence"]),
         onnx.node("LSTM", ["sequence", "wi", "wh", "bi", "", "h", "c"], ["y", "hn", "cn"], hidden_size=HIDDEN),
         onnx.node("Relu", ["y"], ["active"]),
         onnx.node("MatMul", ["active", "last"], ["product"]),
@@ -123,8 +133,24 @@ def _many_steps(file: "Path") -> bytes:
         onnx.node("Sigmoid", ["logit"], ["p"]),
     ]
     state = (1, 1, HIDDEN)
-    inputs = {"x": (None, 1, CONTEXT + FRAME + MIRRORED), "h": state, "c": state}
+    inputs = {"x": (None, FRAMES, STFT_SIZE), "h": state, "c": state}
     return onnx.model(nodes, tensors, inputs, {"p": (None, 1, 1, 1), "hn": state, "cn": state})
+
+
+def _as_matrix(kernel: "NDArray[np.float32]", length: int, stride: int) -> "NDArray[np.float32]":
+    """Return a convolution of width 3 over ``length`` frames, one zero on either side, as a matrix.
+
+    Its rows are the frames' values one frame after another, its columns those of the frames that come out.
+    """
+    import numpy as np
+
+    leaving, entering, width = kernel.shape
+    starts = range(-1, length + 2 - width, stride)
+    matrix = np.zeros((length, entering, len(starts), leaving), np.float32)
+    for column, start in enumerate(starts):
+        for tap in range(max(0, -start), min(width, length - start)):
+            matrix[start + tap, :, column] = kernel[:, :, tap].T
+    return matrix.reshape(length * entering, -1)
 
 
 def _gates(values: "NDArray[np.float32]") -> "NDArray[np.float32]":
