@@ -56,10 +56,11 @@ _CONTRASTS = frozenset({"but", "though", "although", "however"})
 _HEDGE_REACH = 4
 _FRACTIONS = frozenset({"half", "quarter", "quarters"})
 _NOTHING = frozenset({"no", "none", "empty", "not", "without"})
-_DENIALS = frozenset({"not", "never", "rather", "instead", "excluding", "neither", "nor"})
+_DENIALS = frozenset({"not", "never", "instead", "excluding", "neither", "nor"})
 _DENIAL_REACH = 4
 _SHORT = 8
 _SUMS = frozenset({"total", "sum", "overall", "altogether"})
+_COUNT_NAMES = frozenset({"count", "number", "quantity", "result", "output", "response"})
 _COUNT_CUES = frozenset({("how", "many"), ("number", "of"), ("count", "the"), ("count", "of")})
 _ADJECTIVES = frozenset({"the", "all", "different", "distinct", "unique", "separate", "individual", "total"})
 _LINKS = frozenset({":", "is", "=", "of", "at", "as", "was"})
@@ -288,6 +289,11 @@ def _unclear(answer: _Answer) -> Ruling | None:
     return None
 
 
+def _starts(answer: _Answer) -> list[int]:
+    """Return where the numbers of an answer start, if something stands before them."""
+    return [number.start for number in answer.found if number.start > 2]  # noqa: PLR2004 - three words before
+
+
 def _retracted(answer: _Answer) -> Ruling | None:
     doubt = _retracts(answer.words, answer.found)
     return _undecided("The answer doubts the number that it gave.") if doubt else None
@@ -312,6 +318,9 @@ def _before(words: list[str], at: int) -> list[str]:
 
 
 def _ranged(answer: _Answer) -> Ruling | None:
+    words = answer.words
+    if any(words[at - 3] in {"a", "an"} and words[at - 2] in UNITS and words[at - 1] == "or" for at in _starts(answer)):
+        return _na("The answer gives a range or alternatives.")
     joined = alternatives(answer.words, answer.found)
     if not joined and any(answer.words[one.end : two.start] == ["and"] for one, two in pairwise(answer.found)):
         return _undecided("The answer gives two numbers.")
@@ -332,11 +341,22 @@ def _stated(answer: _Answer) -> Ruling | None:
         numbers = _concluded(words, numbers)
     values = {number.value for number in numbers}
     value = values.pop() if len(values) == 1 else None
+    if any(_counts_other(answer, number) for number in numbers):
+        return _undecided("The number may count something else.")
     if value is None or any(bounded(words, number) for number in numbers):
         return _undecided("Which number is the value is not certain.")
     if value == 1 and not answer.form.count and "1" not in answer.text:
         return _undecided("One may be a word for a thing.")
     return _sided(answer, value)
+
+
+def _counts_other(answer: _Answer, number: Quantity) -> bool:
+    """Return whether what stands before the colon before a count is neither what is asked for nor a word for it."""
+    match answer.words[max(0, number.start - 2) : number.start]:
+        case [name, ":"] if answer.form.count and is_word(name) and not is_number(name):
+            return name not in _CUES | _COUNT_NAMES | FILLER and stem(name) not in answer.stems
+        case _:
+            return False
 
 
 def _sided(answer: _Answer, value: Decimal) -> Ruling:

@@ -2,17 +2,19 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from itertools import product
 
 from otoscope.judges.form import literal
 from otoscope.judges.music import is_merged, is_musical, merge_music
+from otoscope.judges.naming import DECADES, LANGUAGES, NAMED_THINGS, Words, bracketed, wordings_of
 from otoscope.judges.options import lettered, listed, unlettered
 from otoscope.judges.question import Question
 from otoscope.judges.wording import (
+    CLAUSE_END,
     FILLER,
     NEGATORS,
     TIMES,
@@ -21,16 +23,13 @@ from otoscope.judges.wording import (
     normal,
     phrase_list,
     singular,
+    straight,
     tokens,
     word_set,
 )
 
-Words = tuple[str, ...]
-
 #: A label of this name may be what a refusal means.
 REFUSAL_LABELS = word_set("refusal_labels")
-#: Wordings of one meaning, whatever the task.
-_FAMILIES = tuple(map(frozenset, phrase_list("families")))
 #: Of a pair, denying one asserts the other.
 _COMPLEMENTS = frozenset(map(frozenset, phrase_list("complements")))
 _PREFIXES = ("non ", "no ", "not ", "un", "non", "in", "ir")
@@ -44,12 +43,19 @@ _KNOWN_SETS = (
 )
 _POLAR = frozenset({"yes", "no"})
 _SPACERS = word_set("spacers")
-_NAMED_THINGS = word_set("named_things")
 _ORDINAL_LABELS = word_set("ordinals")
-_ORDINALS = ("first", "second", "third", "fourth", "fifth")
-_PLACES = ("1", "2", "3", "4", "5")
-_THINGS = [[thing] for thing in (*_NAMED_THINGS, "number")]
-_MOST_FORMS = 3
+_MOST_JOINED = 3
+#: What may follow a number that is an age, beside the end of a clause.
+_AGE_ENDS = frozenset({"year", "years", "or", "to", "~", "and"} | CLAUSE_END)
+_AGES = range(10, 100)
+#: Speak of things that are compared, which the labels then number, and not of a count.
+_COMPARED = re.compile(
+    r"\b(?:two|three|four|both|pair of) (?:\w+ )?(?:recording|audio|clip|sentence|utterance|sample|version|word)s\b",
+    re.IGNORECASE,
+)
+#: Tells when a label is right.
+_DEFINITION = re.compile(r"[\"'](\w+)[\"'] (?:if|when) ([^,;.?!\"']*)", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\bhow (?:many|much|often)\b", re.IGNORECASE)
 #: Asks for a word as it is spoken, which no other form or wording of it is.
 _VERBATIM = re.compile(r"\b(?:which|what|the|spoken)\s+(?:(?!other\b)\w+\s+)?(?:key)?words?\b", re.IGNORECASE)
 
@@ -88,7 +94,12 @@ class Labels:
     @property
     def compared(self) -> bool:
         """Whether the labels only tell things apart that are compared, such as the first and the second recording."""
-        return all(set(name.split()) <= _ORDINAL_LABELS | _NAMED_THINGS for name in self.names)
+        return all(set(name.split()) <= _ORDINAL_LABELS | NAMED_THINGS | {"one"} for name in self.names)
+
+    @property
+    def codes(self) -> bool:
+        """Whether the labels are codes of languages."""
+        return self.names <= LANGUAGES.keys()
 
     @property
     def numbers(self) -> bool:
@@ -121,9 +132,11 @@ class Labels:
             if label is not None:
                 return label, start + length
         word = words[start]
+        if self.names <= DECADES.keys():
+            return self._decade(words, start)
         if (self.musical and is_merged(word)) or (self.any_number and is_number(word)):
             return word, start + 1
-        for end in range(start + 2, min(start + _MOST_FORMS, len(words)) + 1):
+        for end in range(start + 2, min(start + _MOST_JOINED, len(words)) + 1):
             joined = ("".join(words[start:end]),)
             if joined in self.wordings and joined[0].isalpha():
                 return self.wordings[joined], end
@@ -137,6 +150,14 @@ class Labels:
         (other,) = others
         negated = {f"{prefix}{label}" for prefix in _PREFIXES} | {f"{prefix}{other}" for prefix in _PREFIXES}
         return other if {label, other} in _COMPLEMENTS or {label, other} & negated else None
+
+    def _decade(self, words: Sequence[str], start: int) -> tuple[str, int] | None:
+        """Return the age group of an age in years, such as "25" or "25 years"."""
+        if not is_number(words[start]) or "".join(words[start + 1 : start + 2]) not in _AGE_ENDS | {""}:
+            return None
+        age = Decimal(words[start])
+        group = next((name for name in self.names if age in _AGES and DECADES[name] == age // 10), None)
+        return None if group is None else (group, start + 1)
 
     def _spaced(self, words: Sequence[str], start: int) -> tuple[str, int] | None:
         """Return the label named at ``start`` with articles or forms of "be" between its words."""
@@ -175,19 +196,22 @@ def _labels(
     elif not options:
         options = _listed(instruction, right)
     musical = is_musical((*options, *right), instruction)
-    declared = {name_of(option, musical=musical): _split_camel(option) for option in options}
+    declared = {name_of(option, musical=musical): _other_parts(option) for option in options}
     for label, others in synonyms:
         name = name_of(label, musical=musical)
-        declared[name] = (*declared.get(name, ()), *others)
+        declared[name] = (*declared.get(name, ()), *(tuple(name_of(other).split()) for other in others))
     named = list(dict.fromkeys(name_of(option, musical=musical) for option in options))
     verbatim = _VERBATIM.search(instruction) is not None
-    wordings = _wordings(named, declared, verbatim=verbatim)
+    for name, words in _defined(instruction, named).items():
+        declared[name] = (*declared.get(name, ()), *words)
+    compared = _COMPARED.search(instruction) is not None and _HOW_MANY.search(instruction) is None
+    wordings = wordings_of(named, declared, verbatim=verbatim, compared=compared)
     targets = [name_of(unlettered(part, letters), musical=musical) for part in right]
     targets = [wordings.get(tuple(name.split()), name) for name in targets]
     closed = bool(named) and set(targets) <= set(named)
     known = next((known for known in _KNOWN_SETS if set(targets) <= known), frozenset[str]())
     names = [*named, *targets, *sorted(known - set(named) if not closed or known == word_set("languages") else ())]
-    wordings = _wordings(names, declared, verbatim=verbatim)
+    wordings = wordings_of(names, declared, verbatim=verbatim, compared=compared)
     return Labels(
         target=frozenset(targets),
         names=frozenset(names),
@@ -216,10 +240,21 @@ def _without_whole(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _split_camel(label: str) -> Words:
-    """Return a label such as "MotherCall" with its words apart, if it is of that kind."""
+def _defined(instruction: str, names: Sequence[str]) -> dict[str, list[Words]]:
+    """Return the words by which an instruction says when a label is right: answer "fake" if it was manipulated."""
+    found: dict[str, list[str]] = {}
+    for label, clause in _DEFINITION.findall(straight(instruction)):
+        words = [word for word in tokens(clause) if is_word(word) and word not in FILLER]
+        if name_of(label) in set(names) - _POLAR and not NEGATORS & set(words):
+            found.setdefault(name_of(label), []).extend(words)
+    counts = Counter(word for words in found.values() for word in set(words))
+    return {name: [(word,) for word in words if counts[word] == 1] for name, words in found.items()}
+
+
+def _other_parts(label: str) -> tuple[Words, ...]:
+    """Return a label such as "MotherCall" with its words apart, and the parts of one with brackets at its end."""
     split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label)
-    return () if split == label else (split,)
+    return (*bracketed(tokens(label)), *(() if split == label else (tuple(name_of(split).split()),)))
 
 
 def _letter_names(letters: Mapping[str, str], labels: Sequence[str], *, musical: bool) -> dict[str, str]:
@@ -258,105 +293,3 @@ def _between_commas(pieces: Words, options: Sequence[str]) -> tuple[str, ...]:
         parts.append(known[name_of(", ".join(pieces[at:end]))] if end > at + 1 else pieces[at])
         at = end
     return tuple(parts)
-
-
-def _wordings(names: Sequence[str], declared: Mapping[str, Words], *, verbatim: bool) -> dict[Words, str]:
-    """Return what names a label: its name, then declared synonyms, then families, then other forms of its words.
-
-    What two labels share at one of these steps names neither. Families and other forms are left out if ``verbatim``.
-    """
-    names = list(dict.fromkeys(names))
-    forms = [] if verbatim else [(form, name) for name in names for form in _forms(tuple(name.split()))]
-    steps: tuple[list[tuple[Words, str]], ...] = (
-        [(tuple(name.split()), name) for name in names],
-        [(tuple(name_of(other).split()), name) for name in names for other in declared.get(name, ())],
-        [] if verbatim else _familiar(names),
-        forms,
-        _bare_numbers(names),
-        [(short, name) for name in names if (short := _without_lead(tuple(name.split())))],
-        _counted_things(names),
-        _lettered_things(names),
-    )
-    wordings: dict[Words, str] = {}
-    for step in steps:
-        new: dict[Words, set[str]] = {}
-        for words, name in step:
-            if words and words not in wordings:
-                new.setdefault(words, set()).add(name)
-        wordings.update({words: of.pop() for words, of in new.items() if len(of) == 1})
-    return wordings
-
-
-def _familiar(names: Sequence[str]) -> list[tuple[Words, str]]:
-    """Return the wordings of each label's family."""
-    return [
-        (tuple(other.split()), name) for name in names for family in _FAMILIES if name in family for other in family
-    ]
-
-
-def _forms(words: Words) -> set[Words]:
-    """Return the words joined, without plurals, with and without -ing, and two of them in the other order."""
-    if not all(map(is_word, words)):
-        return set()
-    short = len(words) <= _MOST_FORMS
-    forms = set(product(*map(_word_forms, words))) if short else {tuple(map(singular, words))}
-    match words:
-        case (one, two) if not {one, two} & NEGATORS:
-            forms |= {(second, first) for first, second in forms}
-    if words[1:] and all(word.isalpha() and word[1:] for word in words):
-        forms.add(("".join(words),))
-    return forms - {words}
-
-
-def _word_forms(word: str) -> set[str]:
-    forms = {word, singular(word)}
-    if not word.isascii() or not word.isalpha() or word in FILLER or not word[2:]:
-        return forms
-    stem = word.removesuffix("ing")
-    if stem == word:
-        return forms | {f"{word.removesuffix('e')}ing"}
-    return forms | {stem, f"{stem}e", re.sub(r"(\w)\1$", r"\1", stem)} if stem[2:] else forms
-
-
-def _without_lead(words: Words) -> Words:
-    """Return a label such as "in the second half" without the words that lead to it; nothing if there are none."""
-    lead = next((at for at, word in enumerate(words) if word not in FILLER), 0)
-    return words[lead:]
-
-
-def _counted_things(names: Sequence[str]) -> list[tuple[Words, str]]:
-    """Return "first", "first recording", "recording one" and the like for labels such as "recording 1" or "first"."""
-    if names and set(names) <= set(_ORDINALS):
-        places = [(_ORDINALS.index(name), "one", name) for name in names]
-    else:
-        parts = [name.split() for name in names]
-        if not all(part[:-1] in _THINGS and part[-1] in _PLACES for part in parts):
-            return []
-        places = [(_PLACES.index(part[-1]), part[0], name) for part, name in zip(parts, names, strict=True)]
-    return [
-        (words, name)
-        for place, noun, name in places
-        for words in ((_ORDINALS[place],), (_ORDINALS[place], noun), (_ORDINALS[place], "one"), (_PLACES[place],))
-    ]
-
-
-def _lettered_things(names: Sequence[str]) -> list[tuple[Words, str]]:
-    """Return "recording b" and the like for labels that are bare letters."""
-    if not all(len(name) == 1 and name in "abcdefgh" for name in names):
-        return []
-    return [((noun, name), name) for name in names for noun in sorted(_NAMED_THINGS)]
-
-
-def _bare_numbers(names: Sequence[str]) -> list[tuple[Words, str]]:
-    """Return the number of each label alone, where labels are numbers of one unit, and not fractions."""
-    parts = [name.split(maxsplit=1) for name in names]
-    units = {tuple(part[1:]) for part in parts}
-    if (
-        len(units) != 1
-        or units == {()}
-        or "/" in names[0]
-        or not parts[1:]
-        or not all(is_number(part[0]) for part in parts)
-    ):
-        return []
-    return [((part[0],), name) for name, part in zip(names, parts, strict=True)]

@@ -45,11 +45,15 @@ def is_merged(word: str) -> bool:
 
 
 def _is_article(match: re.Match[str], text: str) -> bool:
-    """Return whether the letter is a word of the sentence; "A minor chord" at its start may be either, so it is."""
+    """Return whether the letter is a word of the sentence; "A minor chord" at its start may be either, so it is.
+
+    "A minor, which" is a key.
+    """
     letter, rest = match["letter"], text[match.end() :]
     if match["sharp"] or match["flat"]:
         return False
     if not match["mode"]:
         return letter.islower() or (letter == "A" and re.match(r"\s+[a-z]", rest) is not None)
     before = text[: match.start()].rstrip()
-    return letter in "aA" and (letter == "a" or not before or before[-1] in ".!?") and rest.strip(" .!") != ""
+    opens = letter == "a" or not before or before[-1] in ".!?"
+    return letter in "aA" and opens and rest.strip(" .!") != "" and (letter == "a" or rest[0] not in ",;:(")

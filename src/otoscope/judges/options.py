@@ -30,7 +30,9 @@ _PAIR = re.compile(
     r"\b(yes|true|first|A|1)\b[\"']?(?:\s+or\s+|\s*/\s*|\s*,\s*)[\"']?(no|false|second|B|2)\b(?!\s*[,/]|\s+or\b)",
 )
 _ASIDE = re.compile(r"\s*\([^()]*\)")
-_ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:the|an?)\s+(?!m(?:ajor|inor)\b)", re.IGNORECASE)
+#: Opens a list that is one of examples.
+_EXAMPLES = re.compile(r"\b(?:such as|for example|for instance|e\.\s?g\.)", re.IGNORECASE)
 
 
 def lettered(question: Question) -> dict[str, str]:
@@ -65,6 +67,8 @@ def listed(instruction: str) -> list[tuple[str, ...]]:
     lists = [tuple(one or two for one, two in _QUOTED.findall(instruction)), tuple(_LABELLED.findall(instruction))]
     lists += [pair.groups() for pair in _PAIR.finditer(instruction)]
     for sentence in re.split(r"(?<=[.?!])\s+|\n\s*\n", instruction):
+        if _EXAMPLES.search(sentence):
+            continue
         for text in dict.fromkeys((_ASIDE.sub("", sentence), sentence)):
             pieces = _SEPARATOR.split(text)
             if pieces[1:]:

@@ -1,11 +1,12 @@
 """What an answer to a yes/no question says."""
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, pairwise
 
 from otoscope.judges.reading import JOINTS, Reading, sentences
 from otoscope.judges.wording import (
+    CLAUSE_END,
     FILLER,
     HEDGES,
     NEGATORS,
@@ -13,6 +14,7 @@ from otoscope.judges.wording import (
     TOPICS,
     is_number,
     is_word,
+    quotations,
     singular,
     stem,
     straight,
@@ -34,8 +36,10 @@ _NOBODY = frozenset({"nobody", "none"})
 _AUXILIARIES = word_set("auxiliaries")
 _AFTER_NO = word_set("after_no")
 _OPPOSITES = {"same": "different", "different": "same"}
+_SEPARATE = {"separate": "different", "distinct": "different", "identical": "same"}
+#: Limit a denial to a part of what was heard.
+_PARTS_OF_TIME = word_set("parts_of_time")
 _WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
-_QUOTATION = re.compile(r"\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)")
 _EMPTY = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
 _PREPOSITIONS = frozenset({"in", "on", "at", "during", "throughout"})
 _LIMITS = NEGATORS | _NOBODY | {"but", "however", "then", "0", "less", "fewer"}
@@ -52,6 +56,7 @@ def said(reading: Reading) -> set[str]:
         after = words[at + 1] if at + 1 < len(words) else "."
         determiner = word == "no" and is_word(after) and after not in _AFTER_NO
         cued = at == 0 or at in reading.quoted or "answer" in words[max(0, at - _CUE_REACH) : at]
+        cued = cued or (words[at - 1] == "so" and not is_word(after))
         first, last = reading.sentence(at)
         closes = at == last - 1 and last - first <= _SHORT_SENTENCE
         if word in _YES_NO and (cued or closes) and not determiner:
@@ -101,21 +106,39 @@ def echoed(reading: Reading) -> set[str]:
 def compared(reading: Reading) -> set[str]:
     """Return yes or no for an answer that speaks of the same speaker, or of different ones, if that is asked."""
     asked = tokens(reading.question.instruction)
-    if not _of_persons(asked, "same") or reading.doubtful:
+    things = _PERSONS | {singular(after) for word, after in pairwise(asked) if word == "same" and after not in FILLER}
+    if not _of_things(asked, "same", things) or reading.doubtful:
         return set()
     found: set[str] = set()
-    for words in sentences(reading.words):
-        ways = {way for way in _OPPOSITES if _of_persons(words, way)}
-        if ways and (NEGATORS | HEDGES) & set(words):
+    for words in sentences([_SEPARATE.get(word, word) for word in reading.words]):
+        ways = {way for way in _OPPOSITES if _of_things(words, way, things)}
+        denied = "not the same" in " ".join(words) and ways == {"same"}
+        others = [word for word in words if word in NEGATORS | HEDGES]
+        if ways and others != (["not"] if denied else []):
             return set()
-        found |= {"yes" if way == "same" else "no" for way in ways}
+        found |= {"yes" if (way == "same") != denied else "no" for way in ways}
     return found
 
 
-def _of_persons(words: Sequence[str], way: str) -> bool:
-    """Return whether a word such as "same" stands just before a person or a voice."""
+def denied(reading: Reading) -> set[str]:
+    """Return no for an answer that denies, once and without a limit, nothing but what is asked for."""
+    asked = _polar_question(reading.question.instruction)
+    words = reading.words
+    places = [at for at, word in enumerate(words) if word in {"not", "no"}]
+    limited = (HEDGES | NEGATORS | _LIMITS | _PARTS_OF_TIME) & set(words) - {"not", "no"}
+    if asked is None or len(places) != 1 or limited or reading.doubtful or "?" in words:
+        return set()
+    start = places[0] + 1
+    end = next((at for at in range(start, len(words)) if words[at] in CLAUSE_END), len(words))
+    content = _content_words(words[start:end])
+    wanted = _content(asked)
+    return {"no"} if content and set(content) <= wanted and set(content) - TOPICS else set()
+
+
+def _of_things(words: Sequence[str], way: str, things: Collection[str]) -> bool:
+    """Return whether a word such as "same" stands just before a person, a voice or another thing."""
     places = (at for at, word in enumerate(words) if word == way)
-    return any(set(map(singular, words[at + 1 : at + 3])) & _PERSONS for at in places)
+    return any(not set(map(singular, words[at + 1 : at + 3])).isdisjoint(things) for at in places)
 
 
 def _lonely_words(words: Sequence[str]) -> list[str]:
@@ -151,7 +174,7 @@ def _heads(words: Sequence[str]) -> Iterator[Sequence[str]]:
 def _without_repeated_quotes(reading: Reading) -> str:
     """Return the answer without the quotations that the instruction has too: what they deny is not the answer's."""
     answer = straight(reading.question.answer)
-    for quotation in _QUOTATION.findall(straight(reading.question.instruction)):
+    for quotation in quotations(reading.question.instruction):
         answer = re.sub(re.escape(quotation), " ", answer, flags=re.IGNORECASE)
     return answer
 

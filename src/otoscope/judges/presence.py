@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 
-from otoscope.judges.reading import Reading
+from otoscope.judges.reading import ABSENT, ANNOUNCING, Reading
 from otoscope.judges.wording import (
     BOUNDS,
     FILLER,
@@ -26,15 +27,14 @@ _SOUGHT = re.compile(
     r"(?:(?:an?|any|some|the sound of)\s+)*([^.?!]*?)(?:\s+(?:in|on|at|within|during|audible|present)\b[^.?!]*)?[.?!]",
     re.IGNORECASE,
 )
+_SEXES = frozenset({"male", "female", "human", "different", "distinct"})
 _MOST_SOUGHT = 2
 #: The second one asks for no more than the number of persons.
 _SEVERAL = re.compile(r"\b(?:more than one|multiple|several) (?:speaker|person|people|voice|talker)", re.IGNORECASE)
 _ONLY_SEVERAL = re.compile(rf"{_SEVERAL.pattern}s?(?: in the \w+)?[.?!,]", re.IGNORECASE)
 _ARTICLES = frozenset({"a", "an", "the", "some"})
 _BEING = frozenset({"is", "are"})
-#: In what is said of a thing, do not say that it is there.
-_ABSENT = word_set("imitating") | {"missing", "lacking", "being", "nobody", "none"} | NEGATORS | HEDGES
-_ANNOUNCING = word_set("announcing")
+_HEARD = frozenset({"heard", "audible", "present", "noticeable", "detected"})
 _PLACING = word_set("placing")
 
 
@@ -52,9 +52,11 @@ def found(reading: Reading) -> set[str]:
     words = list(filter(is_word, reading.words))
     at = next((at for at in range(len(words)) if [*map(stem, words[at : at + len(sought)])] == sought), len(words))
     before, after = set(words[:at]), words[at + len(sought) :]
-    if at == len(words) or not before <= _ANNOUNCING or set(after) & _ABSENT or "?" in reading.words:
+    if at == len(words) or not before <= ANNOUNCING or set(after) & ABSENT or "?" in reading.words:
         return set()
     acts = set(after[:1]) <= _BEING and "".join(after[1:2]).endswith("ing")
+    heard = next((place for place, word in enumerate(after) if word in _HEARD), None)
+    acts = acts or (heard is not None and set(after[:heard]) <= {"is", "are", "can", "be"})
     there = set(after) <= _PLACING if before - _ARTICLES else acts
     return {"yes"} if there else set()
 
@@ -66,18 +68,31 @@ def counted(reading: Reading) -> set[str]:
         return set()
     words = ["1" if word == "single" else word for word in reading.words if is_word(word)]
     numbers = [word for at, word in enumerate(words) if is_number(word) and _is_person(words[at + 1 : at + 2])]
-    others = (word for word in words if not is_number(word) and not _is_person([word]))
+    others = [word for word in words if not is_number(word) and not _is_person([word])]
+    if _several_first(words, numbers, reading):
+        return {"yes"} if _ONLY_SEVERAL.search(instruction) else set()
     if (
         len(numbers) != 1
         or sum(map(is_number, words)) != 1
         or "0" in numbers
-        or not set(others) <= FILLER - BOUNDS
+        or not set(others) <= (FILLER | _SEXES) - BOUNDS
         or "?" in reading.words
     ):
         return set()
     if numbers == ["1"]:
         return {"no"}
     return {"yes"} if _ONLY_SEVERAL.search(instruction) else set()
+
+
+def _several_first(words: Sequence[str], numbers: Sequence[str], reading: Reading) -> bool:
+    """Return whether an answer opens with two persons or more that are there, and denies and doubts nothing."""
+    start = next((at for at, word in enumerate(words) if is_number(word)), len(words))
+    one_number = len(numbers) == 1 and sum(map(is_number, words)) == 1 and Decimal(numbers[0]) > 1
+    persons = words[start + 1 : start + 2]
+    plural = persons == ["people"] or [*map(singular, persons)] != persons
+    opens = set(words[:start]) <= ANNOUNCING | {"at", "least"} and plural and _is_person(persons)
+    clear = not (NEGATORS | HEDGES | {"?"}) & set(reading.words) and not reading.doubtful
+    return one_number and opens and clear
 
 
 def _is_person(words: Sequence[str]) -> bool:

@@ -23,6 +23,7 @@ from otoscope.judges.wording import (
     word_set,
 )
 
+_YEARS = range(1000, 2100)
 _TOO_LARGE = Decimal(10) ** 15
 _HUNDRED = Decimal(100)
 _FEWEST_IN_LOOP = 3
@@ -102,10 +103,17 @@ def quantities(words: Sequence[str], form: Form) -> list[Quantity]:
             continue
         number, wanted = _measured(words, at, form)
         named = at > 0 and words[at - 1] in _NAMED_THINGS and number.end == at + 1
+        named = named or _is_year(words, at, form)
         if wanted and not named:
             found.append(Quantity(number.value, at, number.end, reported[at]))
         at = number.end
     return found
+
+
+def _is_year(words: Sequence[str], at: int, form: Form) -> bool:
+    """Return whether "in" stands before a number such as 1992, and what is asked for has a unit that it lacks."""
+    alone = "".join(words[at + 1 : at + 2]) not in UNITS
+    return words[at - 1 : at] == ["in"] and bool(form.unit) and alone and Decimal(words[at]) in _YEARS
 
 
 def number_text(value: Decimal) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import labels_of
+from otoscope.judges.naming import LANGUAGES
 from otoscope.judges.question import Question
 from otoscope.judges.spans import Bounds, Tally
 from otoscope.judges.wording import (
@@ -27,6 +28,7 @@ from otoscope.judges.wording import (
     singulars,
     straight,
     tokens,
+    without_enumeration,
     without_quotes,
     word_set,
 )
@@ -56,8 +58,21 @@ _COMPARING = frozenset({"rather", "than", "instead", "but"})
 REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "mistake"})
 _BEING = frozenset({"is", "are", "was", "were"})
 _DEGREES = word_set("degrees")
+#: Say that what follows is there.
+ANNOUNCING = word_set("announcing")
+#: In what is said of a thing, do not say that it is there.
+ABSENT = word_set("imitating") | {"missing", "lacking", "being", "nobody", "none"} | NEGATORS | HEDGES
+_PREPOSITIONS = frozenset({"in", "on", "at", "from", "with", "during", "throughout"})
 _EMPTY_NEGATION = frozenset({"only", "just", "merely"})
 _QUOTES = frozenset({'"', "[", "]", "{", "}"})
+_ARROW = re.compile(r"[-=]+>|[→⇒➔]")
+#: Call for what follows, right before it.
+_CALLING = frozenset({"so", "therefore", "thus", "hence", ":"})
+_ASKING = frozenset({"which", "what", "whether", "how", "who", "why"})
+_TRUTH = frozenset({"true", "false"})
+_NEGATING_PREFIXES = ("un", "non")
+_SHORTEST_NEGATED = 4
+_FEWEST_FOR_REST = 3
 _MARKDOWN = str.maketrans({"*": "", "`": ""})
 
 
@@ -82,7 +97,9 @@ class Reading:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.labels = labels_of(question)
-        answer = question.answer.translate(_MARKDOWN)
+        answer = _ARROW.sub(" : ", question.answer.translate(_MARKDOWN))
+        if not self.labels.letters and not self.labels.numbers:
+            answer = without_enumeration(answer)
         self.text = without_quotes(answer, self._is_label)
         self.quotes_speech = self.text != straight(answer)
         self.words, self.quoted = _unquoted(self.labels.read(_double_quotes(self.text)))
@@ -106,6 +123,9 @@ class Reading:
         at = 0
         while at < len(self.words):
             named = self.named[at]
+            unusual = self._negated_word(at)
+            if unusual:
+                found.append(Mention(unusual, at, at + 1, negated=True, doubtful=False, disputed=False, selected=True))
             if named is None or (at not in self.quoted and self._is_fragile(named[0], at, named[1])):
                 at += 1
                 continue
@@ -130,10 +150,18 @@ class Reading:
 
     @property
     def chosen(self) -> frozenset[str]:
-        """The labels that are named and not denied, or implied by denying their opposite."""
+        """The labels that are named and not denied, or implied by denying their opposite or all of the others."""
         named = {mention.label for mention in self.positive}
         implied = {self.labels.complement(label) for label in self.denied - named}
-        return frozenset(named | {label for label in implied if label})
+        chosen = frozenset(named | {label for label in implied if label})
+        return chosen or self._rest()
+
+    def _rest(self) -> frozenset[str]:
+        """Return the only label that is not denied, if all are known and one is right."""
+        labels = self.labels
+        rest = labels.names - self.denied
+        one_is_right = labels.closed and not self.question.multi and not labels.compared
+        return rest if one_is_right and len(rest) == 1 and len(labels.names) >= _FEWEST_FOR_REST else frozenset()
 
     @property
     def denied(self) -> frozenset[str]:
@@ -226,6 +254,10 @@ class Reading:
     def _is_fragile(self, label: str, start: int, end: int) -> bool:
         """Return whether a label is a letter, or a word like "on", that need not name it where it stands."""
         word = self.words[start]
+        if set(self.words[end : end + 1]) & _BEING and set(self.words[end + 1 : end + 2]) & _ASKING:
+            return True  # "the question is which act it is"
+        if self.labels.codes and word in LANGUAGES and len(self.words) > 1:
+            return self.words[start - 1 : start] not in ([":"], ["is"], ["code"])
         letter = len(word) == 1 and (word.isalpha() or label != word)  # a figure may stand for another label, "second"
         if end > start + 1 or not (letter or label in _FUNCTION):
             return False
@@ -234,6 +266,14 @@ class Reading:
                 return False
         first, last = self.sentence(start)
         return end != last or last - first > _SHORT_SENTENCE
+
+    def _negated_word(self, at: int) -> str:
+        """Return the label that a word such as "unhappy" denies, or ""."""
+        for prefix in _NEGATING_PREFIXES:
+            rest = self.words[at].removeprefix(prefix)
+            if rest != self.words[at] and len(rest) >= _SHORTEST_NEGATED and not self.named[at]:
+                return self.labels.wordings.get((rest,), "")
+        return ""
 
     def _is_doing(self, label: str, subject: int, at: int) -> bool:
         """Return whether a word like "crowing" says what the label before it does, and does not name "crow"."""
@@ -248,6 +288,7 @@ class Reading:
             disputed = disputed or not negated
         first, last = self._clauses.start(start), self._clauses.end(end)
         disputed = disputed or self.is_question(start) or self._is_denied_after(end)
+        disputed = disputed or (label in _TRUTH and self.words[end : end + 1] == ["that"])
         disputed = disputed or self._reversals.between(first, last) > 0 or "would" in self.words[end : end + 2]
         doubtful = (
             disputed
@@ -316,12 +357,30 @@ class Reading:
 
     def _is_selected(self, start: int, end: int) -> bool:
         first, last = self.sentence(start)
+        clause = self._clauses.end(end)
+        calling = set(self.words[start - 1 : start]) & _CALLING or (
+            self.words[start - 1 : start] == ["~"] and clause == end
+        )
+        if calling and not self._weighty.between(end, clause):
+            return True
+        if self.words[start - 1 : start] == ["("] and self.words[end : end + 1] == [")"]:
+            return True
+        if self._is_subject(start, end):
+            return True
         short = self._content.between(first, start) + self._content.between(end, last) <= _SHORT_REST
         if short or not self._weighty.between(first, start) + self._weighty.between(end, last):
             return True
         if not self._no_filler.between(first, start) and (end == last or self.words[end] in CLAUSE_END):
             return True
         return bool(_SELECTORS & set(self.words[max(first, start - _SELECTOR_REACH) : start]))
+
+    def _is_subject(self, start: int, end: int) -> bool:
+        """Return whether the answer begins with the label, or with its being heard, and goes on with what it does."""
+        opening = not set(self.words[:start]) - ANNOUNCING
+        doing = self.words[end + 1 : end + 2] if set(self.words[end : end + 1]) & _BEING else self.words[end : end + 1]
+        placed = bool(set(self.words[end : end + 1]) & _PREPOSITIONS)
+        absent = ABSENT & set(self.words[end:])
+        return opening and not absent and (placed or "".join(doing).endswith("ing"))
 
 
 _FUNCTION = FILLER | NEGATORS

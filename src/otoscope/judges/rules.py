@@ -1,6 +1,7 @@
 """Whether an answer matches its target, by rules alone: yes or no only where no doubt is left, else undecided."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
@@ -9,10 +10,10 @@ from otoscope.judges.elsewhere import gives_no_key, gives_no_number, says_nothin
 from otoscope.judges.form import UNITS
 from otoscope.judges.labels import REFUSAL_LABELS, name_of
 from otoscope.judges.notation import is_expression
-from otoscope.judges.polar import compared, contradicts_yes, echoed, hedges, is_polar_word, said, says_both
+from otoscope.judges.polar import compared, contradicts_yes, denied, echoed, hedges, is_polar_word, said, says_both
 from otoscope.judges.presence import counted, found
 from otoscope.judges.question import Question, Ruling, why_unread
-from otoscope.judges.reading import REJECTING, Mention, Reading
+from otoscope.judges.reading import REJECTING, Mention, Reading, sentences
 from otoscope.judges.wording import (
     FILLER,
     HEDGES,
@@ -22,14 +23,20 @@ from otoscope.judges.wording import (
     is_undetermined,
     is_word,
     phrase_list,
+    quotations,
     singular,
+    stem,
     tokens,
     word_set,
 )
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "8"
+RULES_VERSION: Final = "9"
 
+#: Open a sentence that settles what was said before.
+_SETTLING = frozenset({"so", "overall", "therefore", "thus", "hence", "actually", "finally", "final", ":"})
+#: Stand before what an answer ends on.
+_OPENING_LAST = frozenset({":", "~"})
 _TRUTH: Final = {"yes": "true", "no": "false"}
 _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_cues"))
 _LETTER = re.compile(
@@ -43,12 +50,27 @@ _NUMBERED = re.compile(
     \b(?:answer|best|one|option|correct)\s+is:?\s+\(?([1-8])\)?\W*$""",
     re.VERBOSE | re.IGNORECASE,
 )
+#: A letter that an answer ends on and settles on.
+_FINAL_LETTER = re.compile(
+    r"\b(?:hence|therefore|thus|so|(?:answer|match|option|choice) is|i (?:would )?(?:choose|pick|select))\b[:,\s]*"
+    r"(\([A-Ha-h]\))\W*$",
+    re.IGNORECASE,
+)
+_BRACKETED_LETTER = re.compile(r"\([A-Ha-h]\)")
 _PARTS = re.compile(r"[,;:.?()]|\b(?:and|or)\b")
 _MANY_LABELS = 3
+#: Labels that say that nothing was named, and an answer that says so.
+_NOTHING = frozenset({"none", "no", "nothing"})
+_NONE_GIVEN = re.compile(
+    r"(?:there is |i hear )?no (?:specific |particular )?(\w+) (?:(?:is|was|has been) )?"
+    r"(?:mentioned|specified|given|stated|named|requested|indicated)(?: in .{1,40})?$"
+)
+_FEWEST_REPEATED = 4
 #: Of two recordings, the one that is called anything else may be the one that is not meant.
 _PRAISE = word_set("praise")
 _FLAWS = word_set("flaws")
 _DENIALS = NEGATORS | HEDGES
+_CHOOSING = frozenset({"choose", "pick", "select", "call", "go"})
 #: After "so", repeat what was said of something else.
 _DOING = frozenset({"do", "does", "did", "is", "are", "was", "were"})
 #: Set one label of a list apart.
@@ -130,13 +152,28 @@ def _refused(reading: Reading) -> Ruling | None:
     return _no("The answer refuses.")
 
 
+def _repeated(reading: Reading) -> Ruling | None:
+    """Judge an answer that is no more than what the instruction quotes, or several options as it lists them."""
+    answer = [word for word in tokens(reading.question.answer) if is_word(word)]
+    asked = [word for word in tokens(reading.question.instruction) if is_word(word)]
+    quoted = answer in ([*filter(is_word, tokens(text))] for text in quotations(reading.question.instruction))
+    starts = range(len(asked) - len(answer) + 1) if len(reading.chosen) > 1 else range(0)
+    listed = any(asked[at : at + len(answer)] == answer for at in starts)
+    if len(answer) < _FEWEST_REPEATED or len(reading.chosen) == 1 or not (quoted or listed):
+        return None
+    return _no("The answer repeats the instruction.")
+
+
 def _by_letter(reading: Reading) -> Ruling | None:
     numbered = "1" in reading.labels.letters
     pattern = _NUMBERED if numbered else _LETTER
-    letters = {letter.upper() for match in pattern.findall(reading.text) for letter in match if letter}
+    text = _last_letter(reading.text)
+    letters = {letter.upper() for match in pattern.findall(text) for letter in match if letter}
     labels = {reading.labels.letters[letter] for letter in letters if letter in reading.labels.letters}
     if len(letters) != 1 or len(labels) != 1:
         return None
+    if text != reading.text:
+        return _choice(reading, labels, "ends on the letter of")
     if reading.chosen - labels - {letter.lower() for letter in reading.labels.letters}:
         return _undecided("The letter and the words of the answer differ.")
     first = pattern.search(reading.text)
@@ -149,6 +186,12 @@ def _by_letter(reading: Reading) -> Ruling | None:
     return _choice(reading, labels, "gives the letter of")
 
 
+def _last_letter(text: str) -> str:
+    """Return the letter in brackets that an answer ends on after it settled, such as "hence (B)", else the answer."""
+    last = _FINAL_LETTER.search(text)
+    return text if last is None or not _BRACKETED_LETTER.search(text[: last.start()]) else last[1]
+
+
 def _remarks(reading: Reading) -> bool:
     """Return whether an answer says more than filler, numbers and words of the question."""
     return any(not is_number(word) and word not in _NUMBERING for word in reading.other_words)
@@ -159,8 +202,8 @@ def _polar(reading: Reading) -> Ruling | None:
         return None
     if says_both(reading):
         return _no("The answer says both yes and no.")
-    words = said(reading) or echoed(reading) or compared(reading) or found(reading) or counted(reading)
-    words = words or _worded(reading)
+    ways = (said, echoed, compared, found, counted, denied, _worded)
+    words = next(filter(None, (way(reading) for way in ways)), set[str]())
     if not words and is_undetermined(reading.text):
         return _no("The answer refuses.")
     if len(words) != 1:
@@ -199,10 +242,20 @@ def _several(reading: Reading) -> Ruling | None:
     """Judge an answer whose target may name several labels."""
     if not reading.question.multi:
         return None
-    unknown = reading.other_words and (reading.chosen == reading.labels.target or not reading.labels.closed)
+    fits = reading.chosen <= reading.labels.target
+    unknown = _unknown_words(reading) and (fits or not reading.labels.closed)
     if not reading.chosen or unknown or any(mention.doubtful for mention in reading.mentions):
         return _undecided("Which labels the answer chooses is not certain.")
     return _choice(reading, reading.chosen, "names exactly")
+
+
+def _unknown_words(reading: Reading) -> list[str]:
+    """Return the words of an answer that may name something more; what announces a list names nothing."""
+    start = next((at + 1 for at, word in enumerate(reading.words) if word == ":"), 0)
+    announced = start and not any(mention.start < start for mention in reading.mentions)
+    announced = announced and not _DENIALS & set(reading.words[:start])
+    known = set(reading.words[:start]) if announced else set()
+    return [word for word in reading.other_words if word not in known]
 
 
 def _part_of_number(reading: Reading) -> Ruling | None:
@@ -224,7 +277,8 @@ def _numbered(reading: Reading) -> Ruling | None:
     if not reading.labels.numbers or not values:
         return None
     if len(values) > 1:
-        return _counted(reading, numbers)
+        between = _between(reading, numbers)
+        return _no("The answer does not choose one number.") if between else _counted(reading, numbers)
     if not reading.mentions and _in_other_unit(reading, numbers[0]):
         return _undecided("The number has another unit.")
     if not reading.mentions and not reading.doubtful:
@@ -233,6 +287,16 @@ def _numbered(reading: Reading) -> Ruling | None:
     if other or _is_given(reading, numbers[0]):
         return _undecided("The number need not be the answer.")
     return None
+
+
+def _between(reading: Reading, numbers: Sequence[int]) -> bool:
+    """Return whether an answer gives a range of two numbers and no other."""
+    match numbers:
+        case [low, high]:
+            gap = reading.words[low + 1 : high]
+            return reading.words[low - 1 : low] == ["between"] and gap == ["and"]
+        case _:
+            return False
 
 
 def _counted(reading: Reading, numbers: Sequence[int]) -> Ruling | None:
@@ -276,6 +340,9 @@ def _counts_other_things(reading: Reading, at: int) -> bool:
 
 def _concluded(reading: Reading) -> Ruling | None:
     """Judge by what follows the last word that announces the answer, where more than one label is named."""
+    last = _last_alone(reading)
+    if last is not None:
+        return _choice(reading, {last.label}, "ends on")
     if len(reading.chosen) <= 1:
         return None
     words = reading.words
@@ -289,6 +356,22 @@ def _concluded(reading: Reading) -> Ruling | None:
     if len(labels) != 1:
         return _undecided("The answer names several labels.")
     return _choice(reading, labels, "concludes on", doubt=any(mention.doubtful for mention in after))
+
+
+def _last_alone(reading: Reading) -> Mention | None:
+    """Return the naming of the label that the last sentence consists of, if it settles what was said before it."""
+    words = reading.words
+    end = max((at + 1 for at, word in enumerate(words) if is_word(word)), default=0)
+    start = reading.sentence(end - 1)[0] if end else 0
+    marks = [at for at in range(start, end) if words[at] in _OPENING_LAST]
+    start = marks[-1] if marks and words.count(words[marks[-1]]) == 1 and not reading.labels.compared else start
+    last = [mention for mention in reading.mentions if mention.start >= start]
+    before = [mention for mention in reading.mentions if mention.start < start]
+    if len(last) != 1 or not before or last[0].negated or last[0].doubtful or reading.is_question(end - 1):
+        return None
+    settles = words[start] in _SETTLING or words[start : start + 3] == ["i", "would", "say"]
+    settles = settles or any(mention.label == last[0].label for mention in before)
+    return last[0] if settles and _only_names(reading, start, end) else None
 
 
 def _before_reason(reading: Reading) -> Ruling | None:
@@ -318,6 +401,7 @@ def _only_names(reading: Reading, start: int, end: int | None = None) -> bool:
     kept |= {place - start for place in reading.quoted}
     flawed, praising = reading.asked & _FLAWS, reading.asked & _PRAISE
     filler = (FILLER | _PRAISE if praising and not flawed else FILLER - _PRAISE) | {"than", "more"}
+    filler = filler | _CHOOSING
     others = (word for at, word in enumerate(words) if at not in kept and is_word(word) and word not in filler)
     stated = not words or words[0] not in _DOING
     return stated and all(singular(word) in reading.asked and not flawed for word in others)
@@ -326,8 +410,8 @@ def _only_names(reading: Reading, start: int, end: int | None = None) -> bool:
 def _slots(reading: Reading) -> Ruling | None:
     """Judge an answer that fills slots, such as "increase, volume, none", from what the question lists."""
     question = reading.question
-    target = [name_of(part) for part in question.target.split(",")]
-    slots = [name_of(part.rpartition(":")[2]) for part in question.answer.strip().strip(".").split(",")]
+    target = _slots_of(question.target)
+    slots = _slots_of(question.answer.strip().strip("."))
     if question.multi or len(target) == 1 or len(slots) != len(target) or question.target in question.options:
         return None
     if sorted(slots) == sorted(target):
@@ -335,6 +419,15 @@ def _slots(reading: Reading) -> Ruling | None:
     listed = {name_of(part) for part in _PARTS.split(question.instruction)}
     changed = [{one, two} for one, two in zip(slots, target, strict=True) if one != two]
     return _no("The answer fills a slot otherwise.") if all(pair <= listed for pair in changed) else None
+
+
+def _slots_of(text: str) -> list[str]:
+    """Return what stands between commas, semicolons or lines, or before and after the only "to"."""
+    parts = re.split(r"[,;\n]", text)
+    match text.split(" to "):
+        case [one, two] if len(parts) == 1 and one.isalpha() and two.isalpha():
+            parts = [one, two]
+    return [name_of(part.rpartition(":")[2]) for part in parts]
 
 
 def _listed(reading: Reading) -> Ruling | None:
@@ -393,6 +486,39 @@ def _why_not_one(reading: Reading, mentions: Sequence[Mention]) -> str:
     return "The answer gives no mode." if bare else ""
 
 
+def _nothing_named(reading: Reading) -> Ruling | None:
+    """Judge an answer that says that nothing of what is asked for was named, where that is a label."""
+    nothing = reading.labels.names & _NOTHING
+    match = _NONE_GIVEN.match(" ".join(filter(is_word, reading.words)))
+    if not nothing or match is None or reading.mentions or singular(match[1]) not in reading.asked:
+        return None
+    return _choice(reading, {*nothing}, "says that nothing is named, which is")
+
+
+def _in_parts(reading: Reading) -> Ruling | None:
+    """Judge an answer that names no label as a whole, by the words of the labels that are in it.
+
+    All words of one label in a sentence name it. Words of other labels only, and none of the target, are no match.
+    """
+    labels = reading.labels
+    unclear = (NEGATORS | HEDGES | {"?"}) & set(reading.words) or reading.doubtful or reading.quotes_speech
+    if reading.mentions or unclear or not labels.closed or labels.compared or labels.numbers or labels.musical:
+        return None
+    parts = {name: {stem(word) for word in name.split() if is_word(word)} for name in labels.names}
+    if any(not words or words & (NEGATORS | FILLER) for words in parts.values()):
+        return None
+    several = {name: words for name, words in parts.items() if len(words) > 1}
+    stated = [set(map(stem, filter(is_word, sentence))) for sentence in sentences(reading.words)]
+    whole = {name for name, words in several.items() if any(words <= each for each in stated)}
+    if len(whole) == 1:
+        return _choice(reading, whole, "names in parts")
+    shared = Counter(word for words in parts.values() for word in words)
+    every = set[str]().union(*stated)
+    some = {name for name, words in several.items() if any(shared[word] == 1 for word in words & every)}
+    near = any(parts[name] & every for name in labels.target)
+    return _no("The answer has words of other labels only.") if some and not whole and not near else None
+
+
 def _denied(reading: Reading) -> Ruling | None:
     doubtful = any(mention.doubtful for mention in reading.mentions)
     if not reading.chosen and reading.labels.target <= reading.denied and not doubtful:
@@ -410,6 +536,7 @@ _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     _written_as_option,
     _equal,
     _refused,
+    _repeated,
     _by_letter,
     _polar,
     _true_or_false,
@@ -422,5 +549,7 @@ _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     _listed,
     _one,
     _denied,
+    _nothing_named,
+    _in_parts,
     _elsewhere,
 )

@@ -67,16 +67,22 @@ _NUMBER_WORDS = {*_UNITS, *_TENS, *_SCALES, "hundred"}
 _NOT_ONE_AFTER = word_set("one_after")
 _NOT_ONE_BEFORE = word_set("one_before")
 
+#: Between "the" and "one is", name what is called one.
+_NAMES_ONE = word_set("named_things") | {"digit", "number", "word", "command", "answer", "label", "total", "count"}
+_BEING = frozenset({"is", "was", "sounds"})
+
 _STRAIGHT = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00ab": '"', "\u00bb": '"'})
 _DASHES = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2011": "-", "\u2014": ";"})
 _MARKS = str.maketrans(
     {"_": " ", "*": "", "`": "", "♯": "#", "♭": "b", "\u200b": "", "\ufe0f": "", "\uff0c": ",", "\u3002": "."}
 )
+_SHORT_AUXILIARIES = (("d", "would"), ("ll", "will"), ("ve", "have"), ("re", "are"))
 _CONTRACTIONS = (
     (re.compile(r"\bcan(?:not|'t|t)\b"), "can not"),
     (re.compile(r"(\w)n't\b"), r"\1 not"),
     (re.compile(r"(\A\W*|\b(?:is|are|was|were|sounds?|seems?)\s+)anything but\b"), r"\1not"),
     (re.compile(r"\b(it|that|there|he|she|here)'s\b"), r"\1 is"),
+    *((re.compile(rf"(\w)'{short}\b"), rf"\1 {full}") for short, full in _SHORT_AUXILIARIES),
 )
 _TOKEN = re.compile(
     r"""
@@ -92,7 +98,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_QUOTATION = re.compile(r"\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)")
+_ENUMERATED = re.compile(r"\s*\(?([A-Ha-h1-9])[.):]\s+")
+_ENUMERATIONS = ("ABCDEFGH", "123456789")
 _SEPARATORS = re.compile(r"[,\u00a0\u2009\u202f]")
+#: Articles of French and Italian that are joined to a noun.
+_ELIDED = re.compile(r"^(?:l|d|un|dell|all|nell|qu)'(?=\w{3})")
 _NUMBER = re.compile(r"-?\d.*(?<=\d)", re.DOTALL)
 
 _UNABLE = (
@@ -100,13 +111,14 @@ _UNABLE = (
     r"hear (?!any|an?\b)|listen|process|understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|"
     r"assess|extract|measure|count|rate|evaluate|judge|predict|transcribe|have (?:access|the ability|enough|"
     r"the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|"
-    r"comply|fulfill)"
+    r"comply|fulfill|compare|verify|confirm|pick|choose|decide|distinguish|make out)"
 )
 _MISSING = (
     r"no (?:audio|sound|recording|file) (?:file |clip )?(?:was |is |has been )?(?:provided|attached|given|found)|"
     r"(?:please )?(?:provide|upload|share) (?:me )?(?:with )?(?:the|an?|your|more) "
     r"(?:audio|recording|file|clip|context|information|details)|"
-    r"(?:insufficient|not enough) (?:information|context|data|evidence)"
+    r"(?:insufficient|not enough) (?:information|context|data|evidence)|"
+    r"(?:i )?(?:would )?(?:need|require) (?:more|additional|further) (?:information|context|data|details)"
 )
 _REFUSAL = re.compile(
     rf"\b(?:i am sorry|i'm sorry|sorry,|i apologi[sz]e|as an? (?:ai|language|text)|{_UNABLE}|{_MISSING}|"
@@ -222,6 +234,23 @@ def plants_verdict(text: str) -> bool:
     return _PLANTED.search(normal(text)) is not None
 
 
+def quotations(text: str) -> list[str]:
+    """Return what a text quotes, with its quotation marks."""
+    return _QUOTATION.findall(straight(text))
+
+
+def without_enumeration(text: str) -> str:
+    """Return a text without the letters or numbers of two lines or more that count on from the first."""
+    lines = text.split("\n")
+    marked = [(at, match) for at, line in enumerate(lines) if (match := _ENUMERATED.match(line))]
+    marks = "".join(match[1].upper() for _, match in marked)
+    if not marks[1:] or marks not in {known[: len(marks)] for known in _ENUMERATIONS}:
+        return text
+    for at, match in marked:
+        lines[at] = lines[at][match.end() :]
+    return "\n".join(lines)
+
+
 def without_quotes(text: str, keep: Callable[[str], bool]) -> str:
     """Return the text without what it quotes as spoken; quotations that ``keep`` accepts are left."""
 
@@ -242,7 +271,7 @@ def _token(match: re.Match[str]) -> str:
         case "symbol":
             return text if unicodedata.category(text) == "So" else ""
         case _:
-            return text.removesuffix("'s")
+            return _ELIDED.sub("", text.removesuffix("'s"))
 
 
 def _join_number_words(words: Sequence[str]) -> list[str]:
@@ -269,7 +298,8 @@ def _starts_number(words: Sequence[str], at: int) -> bool:
     if word == "one" and not scaled:
         if at > 0 and words[at - 1] == "only" and set(words[max(0, at - 2) : at - 1]).isdisjoint({"a", "an", "the"}):
             return is_word(after or ".") and after not in _NOT_ONE_BEFORE
-        return not (after in _NOT_ONE_BEFORE or (at > 0 and words[at - 1] in _NOT_ONE_AFTER))
+        pronoun = words[max(0, at - 2) : at - 1] == ["the"] and after in _BEING and words[at - 1] not in _NAMES_ONE
+        return not (pronoun or after in _NOT_ONE_BEFORE or (at > 0 and words[at - 1] in _NOT_ONE_AFTER))
     return word in _UNITS or word in _TENS or (word == "a" and scaled)
 
 
