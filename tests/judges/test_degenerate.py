@@ -53,7 +53,7 @@ def loops(unit: str) -> list[str]:
         (CHOICE, "a ", None),
         (CHOICE, "a. ", "yes"),
         (CHOICE, "(b) ", "no"),
-        (CHOICE, "a, b, ", None),
+        (CHOICE, "a, b, ", "no"),
         (CHOICE, "not a, ", None),
         (CHOICE, "not a. ", "no"),
         (EMOTION, "happy. ", "yes"),

@@ -92,8 +92,10 @@ def _forms(words: Words) -> set[Words]:
     """Return the words joined, without plurals, with and without -ing, and two of them in the other order."""
     if "~" in words:
         return {tuple(word for word in words if word != "~")} if not is_number(words[0]) else set()
-    if not all(map(is_word, words)):
+    if not words or not all(map(is_word, words)):
         return set()
+    if words[0] == "no":
+        return {(without, *rest, *words[1:]) for without in ("without", "not") for rest in ((), ("any",))}
     short = len(words) <= _MOST_FORMS
     forms = set(product(*map(_word_forms, words))) if short else {tuple(map(singular, words))}
     match words:
@@ -123,6 +125,7 @@ def _derived(name: str) -> Iterator[Words]:
             stem = name.removesuffix(own.strip("-"))
             if name.isalpha() and name.endswith(own.strip("-")) and len(stem) >= _SHORTEST_STEM:
                 yield from ((stem + other.strip("-"),) for other in endings if other != own)
+    yield from ((adverb,) for adverb in (f"{name}ly", f"{name}ally") if name.isalpha() and adverb not in FILLER)
 
 
 def _without_lead(words: Words) -> Words:

@@ -8,7 +8,9 @@ from otoscope.judges.wording import is_word, normal, straight, tokens
 
 _LETTERS = ("ABCDEFGH", "12345678")
 _LETTERED = re.compile(r"\(?(?:([A-H])[).:]|([a-h1-8])\))\s*(.+)", re.DOTALL)
-_MARK = re.compile(r"(?<![\w'])\(?(?:([A-H])[).:]|([a-h1-8])\))\s+|(?<![\w'])\(([A-Ha-h1-8])\)\s*")
+_MARK = re.compile(
+    r"(?<![\w'])\(?(?:([A-H])[).:]|([a-h1-8])\)|([1-8])\.(?=\s+[^\W\d]))\s+|(?<![\w'])\(([A-Ha-h1-8])\)\s*"
+)
 _SEPARATOR = re.compile(r"\s*(?:[,;|]|(?<!\d)/|/(?!\d))\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|\n\s*[-*•]?\s*")
 _QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
 _LEAD = re.compile(
@@ -29,6 +31,7 @@ _LABELLED = re.compile(r"\((\w+(?: \w+)?)\)")
 _PAIR = re.compile(
     r"\b(yes|true|first|A|1)\b[\"']?(?:\s+or\s+|\s*/\s*|\s*,\s*)[\"']?(no|false|second|B|2)\b(?!\s*[,/]|\s+or\b)",
 )
+_BRACKETED_LIST = re.compile(r"[(\[]([^()\[\]]*[^()\[\]\d][,/|;][^()\[\]]*)[)\]]")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?!m(?:ajor|inor)\b)", re.IGNORECASE)
 #: Opens a list that is one of examples.
@@ -41,7 +44,7 @@ def lettered(question: Question) -> dict[str, str]:
     if declared and all(declared):
         return {(match[1] or match[2]).upper(): match[3] for match in declared if match}
     marks = list(_MARK.finditer(question.instruction))
-    letters = [(mark[1] or mark[2] or mark[3]).upper() for mark in marks]
+    letters = ["".join(filter(None, mark.groups())).upper() for mark in marks]
     if not letters[1:] or "".join(letters) not in {known[: len(letters)] for known in _LETTERS}:
         return {}
     ends = [mark.start() for mark in marks[1:]] + [len(question.instruction)]
@@ -66,6 +69,7 @@ def listed(instruction: str) -> list[tuple[str, ...]]:
     instruction = straight(instruction)
     lists = [tuple(one or two for one, two in _QUOTED.findall(instruction)), tuple(_LABELLED.findall(instruction))]
     lists += [pair.groups() for pair in _PAIR.finditer(instruction)]
+    lists += [tuple(_SEPARATOR.split(inside)) for inside in _BRACKETED_LIST.findall(instruction)]
     for sentence in re.split(r"(?<=[.?!])\s+|\n\s*\n", instruction):
         if _EXAMPLES.search(sentence):
             continue
@@ -88,7 +92,7 @@ def _readings(pieces: Sequence[str]) -> list[tuple[str, ...]]:
     pieces = [pieces[0], *(_ARTICLE.sub("", piece, count=1) for piece in pieces[1:])]
     lead, tail = _LEAD.sub("", pieces[0]), _TAIL.sub("", pieces[-1])
     trimmed = tuple(_TAIL.sub("", _LEAD.sub("", piece)) for piece in pieces)
-    sizes = [len(piece.split()) for piece in pieces[1:-1]] or [len(trimmed[-1].split())]
+    sizes = [len(piece.split()) for piece in pieces[1:-1]] or [min(len(each.split()) for each in trimmed)]
     size = max(1, *sizes, 1)
     even = (" ".join(lead.split()[-size:]), *pieces[1:-1], " ".join(tail.split()[:size]))
     readings = [even, trimmed] if size == 1 else [trimmed, even]

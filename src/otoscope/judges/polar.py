@@ -39,9 +39,12 @@ _OPPOSITES = {"same": "different", "different": "same"}
 _SEPARATE = {"separate": "different", "distinct": "different", "identical": "same"}
 #: Limit a denial to a part of what was heard.
 _PARTS_OF_TIME = word_set("parts_of_time")
+#: Lists the answers, or breaks a question off with its full stops.
+_ANSWERS = re.compile(r"[(\[]\W*yes\W*(?:or|/|,)\W*no\W*[)\]]", re.IGNORECASE)
+_ABBREVIATION = re.compile(r"\([^()]*\be\.\s?g\.[^()]*\)", re.IGNORECASE)
 _WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
 _EMPTY = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
-_PREPOSITIONS = frozenset({"in", "on", "at", "during", "throughout"})
+_PREPOSITIONS = frozenset({"in", "on", "at", "during", "throughout", ":", "because", "since"})
 _LIMITS = NEGATORS | _NOBODY | {"but", "however", "then", "0", "less", "fewer"}
 _CUE_REACH = 4
 _MOST_HEADS = 3
@@ -129,8 +132,10 @@ def denied(reading: Reading) -> set[str]:
     if asked is None or len(places) != 1 or limited or reading.doubtful or "?" in words:
         return set()
     start = places[0] + 1
+    if words[start : start + 1] == ["only"]:
+        return set()
     end = next((at for at in range(start, len(words)) if words[at] in CLAUSE_END), len(words))
-    content = _content_words(words[start:end])
+    content = [word for word in _content_words(words[start:end]) if word != "all"]
     wanted = _content(asked)
     return {"no"} if content and set(content) <= wanted and set(content) - TOPICS else set()
 
@@ -150,6 +155,7 @@ def _lonely_words(words: Sequence[str]) -> list[str]:
 
 def _polar_question(instruction: str) -> list[str] | None:
     """Return the only question of an instruction from its auxiliary on, if it asks for yes or no."""
+    instruction = _ANSWERS.sub("", _ABBREVIATION.sub("", instruction))
     questions = [tokens(part) for part in re.findall(r"(?<![^.?!\n])[^.?!\n]*\?", instruction)]
     if not questions:
         clauses = _WHETHER.findall(instruction)

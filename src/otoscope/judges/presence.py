@@ -66,7 +66,7 @@ def counted(reading: Reading) -> set[str]:
     instruction = reading.question.instruction
     if _SEVERAL.search(instruction) is None:
         return set()
-    words = ["1" if word == "single" else word for word in reading.words if is_word(word)]
+    words = ["1" if word == "single" else word for word in _first_clause(reading) if is_word(word)]
     numbers = [word for at, word in enumerate(words) if is_number(word) and _is_person(words[at + 1 : at + 2])]
     others = [word for word in words if not is_number(word) and not _is_person([word])]
     if _several_first(words, numbers, reading):
@@ -82,6 +82,14 @@ def counted(reading: Reading) -> set[str]:
     if numbers == ["1"]:
         return {"no"}
     return {"yes"} if _ONLY_SEVERAL.search(instruction) else set()
+
+
+def _first_clause(reading: Reading) -> Sequence[str]:
+    """Return the words before the first comma if what follows speaks of no person and no number, else all."""
+    comma = next((at for at, word in enumerate(reading.words) if word == ","), len(reading.words))
+    rest = reading.words[comma:]
+    more = any(is_number(word) or _is_person([word]) for word in rest) or {"other", "another", "else"} & set(rest)
+    return reading.words if more or NEGATORS & set(rest) else reading.words[:comma]
 
 
 def _several_first(words: Sequence[str], numbers: Sequence[str], reading: Reading) -> bool:

@@ -191,6 +191,10 @@ class Reading:
         """Return the span of the sentence around a token."""
         return self._sentences.start(at), self._sentences.end(at)
 
+    def clause(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the clause around a mention."""
+        return self._clauses.start(start), self._clauses.end(end)
+
     def is_question(self, at: int) -> bool:
         """Return whether the sentence around a token asks."""
         end = self._sentences.end(at)
@@ -357,7 +361,7 @@ class Reading:
 
     def _is_selected(self, start: int, end: int) -> bool:
         first, last = self.sentence(start)
-        clause = self._clauses.end(end)
+        clause_start, clause = self.clause(start, end)
         calling = set(self.words[start - 1 : start]) & _CALLING or (
             self.words[start - 1 : start] == ["~"] and clause == end
         )
@@ -365,7 +369,9 @@ class Reading:
             return True
         if self.words[start - 1 : start] == ["("] and self.words[end : end + 1] == [")"]:
             return True
-        if self._is_subject(start, end):
+        if self._is_subject(start, end) or not self._weighty.between(clause_start, start) + self._weighty.between(
+            end, clause
+        ):
             return True
         short = self._content.between(first, start) + self._content.between(end, last) <= _SHORT_REST
         if short or not self._weighty.between(first, start) + self._weighty.between(end, last):

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -31,7 +32,7 @@ from otoscope.judges.wording import (
 )
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "9"
+RULES_VERSION: Final = "10"
 
 #: Open a sentence that settles what was said before.
 _SETTLING = frozenset({"so", "overall", "therefore", "thus", "hence", "actually", "finally", "final", ":"})
@@ -45,8 +46,8 @@ _LETTER = re.compile(
     re.VERBOSE,
 )
 _NUMBERED = re.compile(
-    r"""^\W*\(?([1-8])\)?\W*$ | ^\W*\(?([1-8])\)\s |
-    \b(?:option|choice|number|candidate)\s+\(?([1-8])\)?(?=\W*$|[).:,]\s|\s+because) |
+    r"""^\W*\(?([1-8])\)?\W*$ | ^\W*\(?([1-8])\)[\s,.:] |
+    \b(?:option|choice|number|candidate|hypothesis|transcription)\s+\(?([1-8])\)?(?=\W*$|[).:,]\s|\s+because) |
     \b(?:answer|best|one|option|correct)\s+is:?\s+\(?([1-8])\)?\W*$""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -57,7 +58,11 @@ _FINAL_LETTER = re.compile(
     re.IGNORECASE,
 )
 _BRACKETED_LETTER = re.compile(r"\([A-Ha-h]\)")
+#: What an answer ends on after a reason.
+_SO = re.compile(r",\s+so\s+([^.?!]+)[.!]?\s*$", re.IGNORECASE)
 _PARTS = re.compile(r"[,;:.?()]|\b(?:and|or)\b")
+#: With "or", leave open which it is.
+_OPEN = frozenset({"could", "might", "may", "either", "possibly", "perhaps", "maybe"})
 _MANY_LABELS = 3
 #: Labels that say that nothing was named, and an answer that says so.
 _NOTHING = frozenset({"none", "no", "nothing"})
@@ -66,17 +71,20 @@ _NONE_GIVEN = re.compile(
     r"(?:mentioned|specified|given|stated|named|requested|indicated)(?: in .{1,40})?$"
 )
 _FEWEST_REPEATED = 4
+_MOST_WORDS = 2
 #: Of two recordings, the one that is called anything else may be the one that is not meant.
 _PRAISE = word_set("praise")
 _FLAWS = word_set("flaws")
 _DENIALS = NEGATORS | HEDGES
-_CHOOSING = frozenset({"choose", "pick", "select", "call", "go"})
+_CHOOSING = frozenset({"choose", "pick", "select", "call", "go", "speaks", "talks", "reads"})
+#: Give a reason for what stands before.
+_AS_REASON = (["as", "all"], ["as", "its"], ["as", "the"], ["as", "it"])
 #: After "so", repeat what was said of something else.
 _DOING = frozenset({"do", "does", "did", "is", "are", "was", "were"})
 #: Set one label of a list apart.
 _RANKING = frozenset("<>=[]%")
 #: Stand before the number of an option.
-_NUMBERING = frozenset({"number", "candidate"})
+_NUMBERING = frozenset({"number", "candidate", "hypothesis", "transcription"})
 
 
 def decide(question: Question) -> Ruling:
@@ -202,8 +210,10 @@ def _polar(reading: Reading) -> Ruling | None:
         return None
     if says_both(reading):
         return _no("The answer says both yes and no.")
-    ways = (said, echoed, compared, found, counted, denied, _worded)
-    words = next(filter(None, (way(reading) for way in ways)), set[str]())
+    words = _said_of(reading)
+    conclusion = _SO.search(reading.question.answer)
+    if not words and conclusion and not reading.planted:
+        words = _said_of(Reading(replace(reading.question, answer=conclusion[1])))
     if not words and is_undetermined(reading.text):
         return _no("The answer refuses.")
     if len(words) != 1:
@@ -211,6 +221,12 @@ def _polar(reading: Reading) -> Ruling | None:
     if words == {"yes"} and contradicts_yes(reading):
         return _undecided("The answer says yes and then denies.")
     return _choice(reading, words, "says", doubt=hedges(reading))
+
+
+def _said_of(reading: Reading) -> set[str]:
+    """Return the yes and no of the first way to say them that an answer uses."""
+    ways = (said, echoed, compared, found, counted, denied, _worded)
+    return next(filter(None, (way(reading) for way in ways)), set())
 
 
 def _true_or_false(reading: Reading) -> Ruling | None:
@@ -244,9 +260,24 @@ def _several(reading: Reading) -> Ruling | None:
         return None
     fits = reading.chosen <= reading.labels.target
     unknown = _unknown_words(reading) and (fits or not reading.labels.closed)
+    fewer = _plain_items(reading)
+    if fewer and fewer != len(reading.labels.target) and not reading.planted:
+        return _no("The answer lists more or fewer labels.")
+    if fits and reading.passed_over & reading.labels.target - reading.chosen:
+        return _undecided("A label may be named as a common word.")
     if not reading.chosen or unknown or any(mention.doubtful for mention in reading.mentions):
         return _undecided("Which labels the answer chooses is not certain.")
     return _choice(reading, reading.chosen, "names exactly")
+
+
+def _plain_items(reading: Reading) -> int:
+    """Return how many items an answer lists that is nothing but a list with commas, or 0."""
+    items = [item.split() for item in reading.question.answer.strip(" .\n").split(",")]
+    plain = all(0 < len(item) <= _MOST_WORDS and all(word.isalpha() for word in item) for item in items)
+    grammar = NEGATORS | HEDGES | {"and", "or", "with", "is", "are", "the"}
+    known = {word.casefold() for item in items for word in item}
+    parted = any("," in name for name in reading.labels.names)
+    return len(items) if plain and len(items) > 1 and not parted and not grammar & known else 0
 
 
 def _unknown_words(reading: Reading) -> list[str]:
@@ -343,13 +374,13 @@ def _concluded(reading: Reading) -> Ruling | None:
     last = _last_alone(reading)
     if last is not None:
         return _choice(reading, {last.label}, "ends on")
-    if len(reading.chosen) <= 1:
+    if len(reading.chosen) <= 1 and not reading.labels.compared:
         return None
     words = reading.words
     cues = [at for at in range(len(words)) if any(tuple(words[at : at + len(cue)]) == cue for cue in _ANSWER_CUES)]
     so = max((at for at in range(1, len(words)) if words[at - 1 : at + 1] == [",", "so"]), default=0)
     cues += [so] if so and _only_names(reading, so + 1) else []
-    if not cues:
+    if not cues or (reading.labels.compared and not _only_names(reading, max(cues) + 1)):
         return _before_reason(reading)
     after = [mention for mention in reading.mentions if mention.start > max(cues)]
     labels = {mention.label for mention in after if not mention.negated}
@@ -378,6 +409,8 @@ def _before_reason(reading: Reading) -> Ruling | None:
     """Judge by the only label before the word that gives a reason, which may name the others."""
     words = reading.words
     end = next((at for at in range(1, len(words)) if _gives_reason(words, at)), 0)
+    if reading.labels.compared and len(reading.chosen) == 1:
+        end = end or reading.sentence(0)[1]
     before = [mention for mention in reading.mentions if mention.start < end]
     if len(before) != 1 or before[0].negated or before[0].doubtful or not _only_names(reading, 0, end):
         return None
@@ -387,7 +420,7 @@ def _before_reason(reading: Reading) -> Ruling | None:
 def _gives_reason(words: Sequence[str], at: int) -> bool:
     """Return whether "because" stands there, or a "since" that is not one of time."""
     since = words[at - 1 : at + 1] == [",", "since"] and words[at + 1 : at + 2] != ["then"]
-    return words[at] == "because" or since
+    return words[at] == "because" or since or words[at : at + 2] in _AS_REASON
 
 
 def _only_names(reading: Reading, start: int, end: int | None = None) -> bool:
@@ -456,6 +489,18 @@ def _repeats_options(reading: Reading) -> bool:
     return plain and len(starts) == len(reading.chosen) and not others - HEDGES and numbers in ([], counts)
 
 
+def _wavers(reading: Reading) -> Ruling | None:
+    """Judge an answer that leaves open whether it is the target or something else."""
+    positive = [mention for mention in reading.positive if mention.label in reading.labels.target]
+    if reading.question.multi or len(positive) != 1 or len(reading.mentions) != 1 or reading.planted:
+        return None
+    (mention,) = positive
+    start, end = reading.clause(mention.start, mention.end)
+    before, after = reading.words[start : mention.start], reading.words[mention.end : end]
+    joined = before[-1:] == ["or"] or before[-2:-1] == ["or"] or after[:1] == ["or"]
+    return _no("The answer does not choose.") if joined and _OPEN & {*before, *after} else None
+
+
 def _one(reading: Reading) -> Ruling | None:
     labels, chosen = reading.labels, reading.chosen
     mentions = [mention for mention in reading.positive if mention.label in chosen]
@@ -505,7 +550,8 @@ def _in_parts(reading: Reading) -> Ruling | None:
     if reading.mentions or unclear or not labels.closed or labels.compared or labels.numbers or labels.musical:
         return None
     parts = {name: {stem(word) for word in name.split() if is_word(word)} for name in labels.names}
-    if any(not words or words & (NEGATORS | FILLER) for words in parts.values()):
+    figures = any(map(is_number, " ".join(labels.names).split()))
+    if figures or any(not words or words & (NEGATORS | FILLER) for words in parts.values()):
         return None
     several = {name: words for name, words in parts.items() if len(words) > 1}
     stated = [set(map(stem, filter(is_word, sentence))) for sentence in sentences(reading.words)]
@@ -547,6 +593,7 @@ _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     _numbered,
     _concluded,
     _listed,
+    _wavers,
     _one,
     _denied,
     _nothing_named,

@@ -70,6 +70,7 @@ _NOT_ONE_BEFORE = word_set("one_before")
 #: Between "the" and "one is", name what is called one.
 _NAMES_ONE = word_set("named_things") | {"digit", "number", "word", "command", "answer", "label", "total", "count"}
 _BEING = frozenset({"is", "was", "sounds"})
+_ARTICLES = frozenset({"the", "a", "an"})
 
 _STRAIGHT = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00ab": '"', "\u00bb": '"'})
 _DASHES = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2011": "-", "\u2014": ";"})
@@ -108,7 +109,8 @@ _NUMBER = re.compile(r"-?\d.*(?<=\d)", re.DOTALL)
 
 _UNABLE = (
     r"(?:can not|could not|(?:am|'m|is) not able to|unable to|(?:do|did) not) +(?:\w+ly )?(?:determine|tell|identify|"
-    r"hear (?!any|an?\b)|listen|process|understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|"
+    r"hear(?= (?:the |this |your |any )?(?:audio|recording|clip|file|anything)\b)|listen|process|"
+    r"understand|access|answer|assist|help|provide|know|play|analy[sz]e|perform|"
     r"assess|extract|measure|count|rate|evaluate|judge|predict|transcribe|have (?:access|the ability|enough|"
     r"the capab\w+)|detect any audio|directly|see|say|classify|estimate|give|"
     r"comply|fulfill|compare|verify|confirm|pick|choose|decide|distinguish|make out)"
@@ -128,7 +130,7 @@ _REFUSAL = re.compile(
 _DOUBT = re.compile(
     r"\b(?:not (?:entirely |completely |really |quite )?(?:sure|certain|clear)|unsure|uncertain|unclear|ambiguous|"
     r"(?:hard|difficult) to (?:tell|say|determine|identify)|i have no idea|mixed|as well as|several|multiple answers|"
-    r"(?:could|might|may|can) (?:also|equally|as well) be|alternatively)\b"
+    r"(?:could|might|may|can) (?:also|equally|as well) be|but also|alternatively)\b"
 )
 _HARD = re.compile(
     r"(?:without [^.,;]*, )?(?:(?:it|this|that) is (?:(?:very|quite|really|too|rather) )?(?:hard|difficult) to "
@@ -255,8 +257,8 @@ def without_quotes(text: str, keep: Callable[[str], bool]) -> str:
     """Return the text without what it quotes as spoken; quotations that ``keep`` accepts are left."""
 
     def dropped(match: re.Match[str]) -> str:
-        quoted = re.split("[\"']", match.group(), maxsplit=1)[1].rstrip("\"'")
-        return match.group() if keep(quoted) else " "
+        before, quoted = re.split("[\"']", match.group(), maxsplit=1)
+        return match.group() if keep(quoted.rstrip("\"'")) else f"{before} "
 
     return _SPEECH_QUOTE.sub(dropped, straight(text))
 
@@ -298,7 +300,8 @@ def _starts_number(words: Sequence[str], at: int) -> bool:
     if word == "one" and not scaled:
         if at > 0 and words[at - 1] == "only" and set(words[max(0, at - 2) : at - 1]).isdisjoint({"a", "an", "the"}):
             return is_word(after or ".") and after not in _NOT_ONE_BEFORE
-        pronoun = words[max(0, at - 2) : at - 1] == ["the"] and after in _BEING and words[at - 1] not in _NAMES_ONE
+        pronoun = "".join(words[max(0, at - 2) : at - 1]) in _ARTICLES and words[at - 1] not in _NAMES_ONE
+        pronoun = pronoun and (after in _BEING or not is_word(after or "."))
         return not (pronoun or after in _NOT_ONE_BEFORE or (at > 0 and words[at - 1] in _NOT_ONE_AFTER))
     return word in _UNITS or word in _TENS or (word == "a" and scaled)
 
