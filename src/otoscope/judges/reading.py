@@ -322,7 +322,8 @@ class Reading:
 
     def _is_denied_after(self, end: int) -> bool:
         """Return whether a negation follows in the clause that belongs to no later label."""
-        if list(filter(is_word, self.words[end : end + 2]))[:1] == ["no"]:
+        close = next((at for at in range(end, min(end + 2, len(self.words))) if is_word(self.words[at])), end)
+        if self.words[close : close + 1] == ["no"] and not is_word("".join(self.words[close + 1 : close + 2]) or "."):
             return True
         for at in range(end, self._clauses.end(end)):
             if self.named[at]:
