@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 
-from otoscope.judges.form import UNITS, Form, form_of, literal
+from otoscope.judges.form import UNITS, Form, form_of, literal, spaced_numbers
 from otoscope.judges.notation import has_roman, is_expression, is_ratio, may_be_negative
 from otoscope.judges.quantities import (
     Quantity,
@@ -186,7 +186,8 @@ def canonical(text: str, question: Question) -> str | None:
     form = form_of(question)
     text = re.sub(r"^```\w*\n|`+", "", text.strip()).strip()
     if form.kind != "number":
-        return canonical_structure(literal(text), form)
+        value = spaced_numbers(text) if form.kind == "list" and not form.texts else None
+        return canonical_structure(literal(text) if value is None else value, form)
     words = read_words(text, form)
     if _unread_notation(text, form) or compounded(words, form):
         return None

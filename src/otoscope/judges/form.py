@@ -88,6 +88,7 @@ UNITS: Mapping[str, tuple[str, Decimal]] = {
 _BASE = {"time": "s", "frequency": "hz", "length": "m", "level": "db", "angle": "deg", "percent": "%", "tempo": "bpm"}
 _LONG_NAMES = {"beats per minute": "bpm", "cycles per second": "hz", "midi note": "midi", "midi pitch": "midi"}
 
+_SPACED_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:(?:\s+|\s*,\s*)-?\d+(?:\.\d+)?)+")
 _COUNT_ASKED = re.compile(r"\b(?:how many|number of|count|counts|counting|total times|times of|how often)\b")
 _UNIT_ASKED = re.compile(
     r"\b(?:in|unit:?|using|measured in|how many|number of|which|what)\s+(?:the unit of\s+)?(\w+|%)"
@@ -130,6 +131,13 @@ def literal(text: str) -> Any:
     return None
 
 
+def spaced_numbers(text: str) -> list[float] | None:
+    """Return the numbers of a text that has two or more, between blanks or commas, and nothing else."""
+    if _SPACED_NUMBERS.fullmatch(text.strip()) is None:
+        return None
+    return [float(part) if "." in part else int(part) for part in re.split(r"[,\s]+", text.strip())]
+
+
 def is_real(value: Any) -> bool:
     """Return whether a JSON value is a number; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -157,6 +165,8 @@ def _inferred(target: str) -> Form:
         return Form("json", numeric=_all_numeric(value.values()), container=dict)
     if isinstance(value, list | tuple):
         return _inferred_list(value)
+    if spaced_numbers(target):
+        return Form("list", container=list)
     numbers = [word for word in tokens(target) if word not in UNITS]
     return Form("number") if len(numbers) == 1 and is_number(numbers[0]) else Form(None)
 
