@@ -18,7 +18,7 @@ _INSIDE_PAIR = 5
 
 
 def canonical_structure(value: Any, form: Form) -> str | None:
-    """Return a JSON value as canonical text if it has the wanted form; one pair of numbers is a list of one interval."""
+    """Return a JSON value as canonical text if it has the wanted form; a pair of numbers is a list of one interval."""
     if form.kind == "intervals" and is_pair(value):
         value = [value]
     match form.kind:
