@@ -13,6 +13,7 @@ from otoscope.judges.judge import Judge
 from otoscope.judges.labels import name_of
 from otoscope.keys import KeyIndex
 from otoscope.metrics import IN_UNITS, Metric, Rows
+from otoscope.metrics.edit import RunOn
 from otoscope.records import Outcome, Prediction, Score, add_usage
 from otoscope.relative import scale
 from otoscope.runner.judging import find_judgement, question_of
@@ -170,6 +171,7 @@ class TaskScores:
         altered: how many samples had clips that were cut, joined and so on.
         usage: what the answers and their judgements took, such as tokens, each of them once.
         written_down_by: how many spoken answers each speech recognition wrote down.
+        notes: what to know before the scores are believed.
     """
 
     scores: list[Score] = field(default_factory=list)
@@ -179,6 +181,7 @@ class TaskScores:
     altered: Counter[str] = field(default_factory=Counter)
     usage: dict[str, float] = field(default_factory=dict)
     written_down_by: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
 
 
 def _named_judge(usage: Mapping[str, float]) -> dict[str, float]:
@@ -222,6 +225,7 @@ class TaskScorer:
         self._counts: Counter[Outcome] = Counter()
         self._targets: Counter[str] = Counter()
         self._options: Counter[int] = Counter()
+        self._run_on = RunOn(reader.metrics)
         self._seconds = 0.0
         self._result = TaskScores()
 
@@ -237,6 +241,7 @@ class TaskScorer:
         self._result.scores = [self._score(index) for index in range(len(self._reader.metrics))]
         self._result.spread = self._spread()
         self._result.usage = self._tallies[0].total
+        self._result.notes = [*self._run_on.notes()]
         return self._result
 
     def _add(self, reading: Reading) -> None:
@@ -260,6 +265,7 @@ class TaskScorer:
             for index, values in enumerate(reading.statistics):
                 self._statistics[index].extend(values)
                 self._widths[index] = len(values)
+            self._run_on.add(row["target"])
             self._clusters.append(name_code(row["cluster"]))
             self._instructions.append(name_code(row["instruction"]))
 
