@@ -40,3 +40,30 @@ def test_where_there_is_nothing_to_know_nothing_is_said(make_task: MakeTask, tmp
     assert "note: " not in run(task, tmp_path / "run")
     assert json.loads((tmp_path / "run" / "scores.json").read_text("utf-8"))["notes"] == {}
     assert "## Notes" not in (tmp_path / "run" / "report.md").read_text("utf-8")
+
+
+def test_labels_that_are_not_among_the_options_are_told(make_task: MakeTask, tmp_path: Path) -> None:
+    task = label(make_task(6), ["high", "The low", "middle", "tall", "None", "Low."])
+    printed = run(task, tmp_path / "run")
+    note = (
+        "3 of 6 labels are not among the options, such as r2 'middle', r3 'tall', r4 'None'; no answer that keeps to "
+    )
+    assert f"note: tones: {note}the options is right there: mend the labels or the options" in printed
+    assert json.loads((tmp_path / "run" / "scores.json").read_text("utf-8"))["notes"]["tones"][0].startswith(note)
+
+
+def test_labels_are_among_the_options_as_judges_compare_them(make_task: MakeTask, tmp_path: Path) -> None:
+    several = label(make_task(2, multi_label=True), ["low, high", "high"])
+    free = label(make_task(2, name="free"), ["low", "middle"])
+    content = json.loads((free / "task.json").read_text())
+    (free / "task.json").write_text(json.dumps({name: content[name] for name in ("name", "metrics")}))
+    for task in (several, free):
+        assert "note: " not in run(task, tmp_path / f"run-{task.name}")
+
+
+def test_a_row_that_holds_nothing_to_answer_needs_no_label(make_task: MakeTask, tmp_path: Path) -> None:
+    task = label(make_task(2), ["low", "nothing"])
+    file = task / "samples.jsonl"
+    first, last = (json.loads(line) for line in file.read_text().splitlines())
+    file.write_text("".join(json.dumps(row) + "\n" for row in (first, {**last, "expect": "abstain"})))
+    assert "note: " not in run(task, tmp_path / "run")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from otoscope.audio import read_audio
 from otoscope.datasets import try_samples
 from otoscope.errors import AudioError, MetricError, TaskError
-from otoscope.judges.labels import Labels, labels_of, name_of
+from otoscope.judges.labels import labels_of, name_of
 from otoscope.judges.question import Question
 from otoscope.records import Sample
+from otoscope.runner.judging import is_choosable
 from otoscope.task import UNKNOWN, Task
 
 _FEWEST_SAMPLES = 32
@@ -39,7 +40,7 @@ class Contents:
         instruction = sample.instruction.casefold()
         self.unnamed += not all(option.casefold() in instruction for option in sample.options)
         if self._task.synonyms:
-            self.labels |= _labels(self._task, sample).names
+            self.labels |= labels_of(_question(self._task, sample)).names
 
 
 def problems(task: Task, contents: Contents) -> Iterator[str]:
@@ -91,11 +92,8 @@ def _label_problems(task: Task, sample: Sample) -> Iterator[str]:
                 yield f"{key}: {name}: {error}"
     elif not sample.target.strip():
         yield f"{key}: empty"
-    elif sample.options:
-        labels = _labels(task, sample)
-        options = {name_of(option, musical=labels.musical) for option in sample.options}
-        if not labels.target <= options | set(labels.letters.values()):
-            yield f"{key}: {sample.target!r} is not among the options {', '.join(sample.options)}"
+    elif not is_choosable(_question(task, sample)):
+        yield f"{key}: {sample.target!r} is not among the options {', '.join(sample.options)}"
 
 
 def _synonym_problems(task: Task, contents: Contents) -> Iterator[str]:
@@ -104,9 +102,9 @@ def _synonym_problems(task: Task, contents: Contents) -> Iterator[str]:
             yield f"{task.file}: synonyms: {label!r} is neither an option nor the label of a row"
 
 
-def _labels(task: Task, sample: Sample) -> Labels:
-    """Return the labels that a judge would tell apart."""
-    return labels_of(Question(sample.instruction, sample.target, "", sample.options, task.multi_label, task.synonyms))
+def _question(task: Task, sample: Sample) -> Question:
+    """Return what a judge would be asked, but for the answer."""
+    return Question(sample.instruction, sample.target, "", sample.options, task.multi_label, task.synonyms)
 
 
 def notes(task: Task, contents: Contents) -> Iterator[str]:
