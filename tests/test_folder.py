@@ -435,6 +435,28 @@ def test_check_notes_what_the_benchmark_asks(make_task: MakeTask) -> None:
     assert enough.stdout == "enough: 32 samples, 0 problems\n"
 
 
+def test_check_notes_samples_that_ask_the_same_twice(make_task: MakeTask) -> None:
+    folder = make_task(2)
+    (folder / "copy.wav").write_bytes((folder / "0.wav").read_bytes())
+    rows = [
+        {**ROW, "id": "one"},
+        {**ROW, "id": "renamed", "audio": "copy.wav"},
+        {**ROW, "id": "otherwise", "instruction": "Low or high?"},
+        {**ROW, "id": "with text", "text": "Think."},
+        {**ROW, "id": "other", "audio": "1.wav"},
+        {**ROW, "id": "again"},
+        {**ROW, "id": "gone", "audio": "gone.wav"},
+        {**ROW, "id": "gone too", "audio": "gone.wav"},
+    ]
+    result = check(rewrite(folder, rows).file.parent)
+    [note] = [line for line in result.stdout.splitlines() if "same audio" in line]
+    assert note == (
+        "note: tones: 2 samples ask the same about the same audio as one before them, such as renamed and one; "
+        "each counts: leave them out, or give both one cluster"
+    )
+    assert result.stdout.endswith("8 samples, 2 problems\n")  # the clips that are gone, and no copy
+
+
 def test_a_gap_in_the_labels_is_named(make_task: MakeTask) -> None:
     folder = make_task(1)
     row = {"audio": "0.wav", "instruction": " ", "label": "low", "label3": "high"}
