@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
+import soundfile
 from conftest import MakeTask
 
 import otoscope
@@ -260,6 +262,24 @@ def test_equal_rates_of_answers_without_a_value_need_no_note(make_task: MakeTask
     [compared] = compare_runs(a, b).tasks
     assert compared.differences[0].na_rate_a == compared.differences[0].na_rate_b == pytest.approx(1 / 24)
     assert compared.notes == ()
+
+
+def test_samples_that_a_gate_kept_from_one_run_alone_are_told(make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task(ROWS)
+    for number in range(5):
+        soundfile.write(task / f"{number}.wav", np.zeros(4000 + number), 16_000)
+    add_to_rows(task, lambda number: {"expect": "abstain"} if number in {3, 4} else {})
+    gated, alone = run(task, right, tmp_path / "a", gate="energy"), run(task, right, tmp_path / "b")
+    found = compare_runs(gated, alone)
+    [compared] = found.tasks
+    assert compared.left_out == {"abstained / ok": 3, "abstained / unsupported": 2}
+    assert compared.notes[-1] == (
+        "a gate kept A from answering 5 samples that B answered (2 of them hold nothing to answer), and B from "
+        "answering 0 samples that A answered; the difference is over the samples that both answered"
+    )
+    assert found.complete
+    assert "B from answering 5 samples that A answered" in compare_runs(alone, gated).tasks[0].notes[-1]
+    assert not any("gate" in note for note in compare_runs(gated, gated).tasks[0].notes)
 
 
 def test_runs_of_different_judges_are_refused(make_task: MakeTask, tmp_path: Path) -> None:

@@ -394,6 +394,26 @@ def test_check_finds_what_cannot_be_scored(make_task: MakeTask, name: str) -> No
     assert "1 problems" in result.stdout
 
 
+@pytest.mark.parametrize("key", ["id", "text", "options", "cluster"])
+def test_a_column_that_is_named_and_no_row_has_is_no_empty_one(make_task: MakeTask, key: str) -> None:
+    folder = make_task(3, columns={key: "speakr"})
+    there = "there are id, audio, instruction, label; name one of them, or leave the key out"
+    message = f"{folder / 'task.json'}: columns.{key}: no row has a column 'speakr'; {there}"
+    with pytest.raises(TaskError) as refused:
+        list(read_samples(read_task(folder), limit=1))
+    assert str(refused.value) == message
+    result = check(folder)
+    assert result.stderr == f"{message}\n"
+    assert result.stdout.endswith("tones: 3 samples, 1 problems\n")
+
+
+def test_rows_may_leave_out_a_column_that_is_named(make_task: MakeTask) -> None:
+    folder = make_task(1, columns={"cluster": "speaker"})
+    task = rewrite(folder, [{**ROW, "id": "a"}, {**ROW, "id": "b", "speaker": "x"}, {**ROW, "id": "c", "speaker": ""}])
+    assert [sample.cluster for sample in read_samples(task)] == ["a", "x", "c"]
+    assert check(folder).return_value == 0
+
+
 def test_check_takes_labels_as_judges_do(make_task: MakeTask) -> None:
     lettered = {**ROW, "instruction": "(A) a dog (B) a cat?", "label": "B", "options": ["A. a dog", "B. a cat"]}
     named = {**ROW, "label": "The cat", "options": "dog|cat"}
@@ -413,6 +433,28 @@ def test_check_notes_what_the_benchmark_asks(make_task: MakeTask) -> None:
     enough = check(make_task(32, name="enough", license="CC0-1.0"))
     assert enough.return_value == 0
     assert enough.stdout == "enough: 32 samples, 0 problems\n"
+
+
+def test_check_notes_samples_that_ask_the_same_twice(make_task: MakeTask) -> None:
+    folder = make_task(2)
+    (folder / "copy.wav").write_bytes((folder / "0.wav").read_bytes())
+    rows = [
+        {**ROW, "id": "one"},
+        {**ROW, "id": "renamed", "audio": "copy.wav"},
+        {**ROW, "id": "otherwise", "instruction": "Low or high?"},
+        {**ROW, "id": "with text", "text": "Think."},
+        {**ROW, "id": "other", "audio": "1.wav"},
+        {**ROW, "id": "again"},
+        {**ROW, "id": "gone", "audio": "gone.wav"},
+        {**ROW, "id": "gone too", "audio": "gone.wav"},
+    ]
+    result = check(rewrite(folder, rows).file.parent)
+    [note] = [line for line in result.stdout.splitlines() if "same audio" in line]
+    assert note == (
+        "note: tones: 2 samples ask the same about the same audio as one before them, such as renamed and one; "
+        "each counts: leave them out, or give both one cluster"
+    )
+    assert result.stdout.endswith("8 samples, 2 problems\n")  # the clips that are gone, and no copy
 
 
 def test_a_gap_in_the_labels_is_named(make_task: MakeTask) -> None:

@@ -83,6 +83,20 @@ def test_options_reach_the_metric(tmp_path: Path) -> None:
     assert "tok:zh" in otoscope("sacrebleu", file, "--language", "zh").stdout
 
 
+def test_a_metric_of_words_says_where_there_are_no_spaces_between_them(tmp_path: Path) -> None:
+    rows = [
+        {"target": "请把客厅的灯打开", "answer": "请把客厅的灯打开了"},
+        {"target": "good day", "answer": "good day"},
+    ]
+    file = write(tmp_path / "rows.jsonl", rows)
+    [note] = json.loads(otoscope("wer", file, "--json").stdout)["notes"]
+    assert note.startswith("wer: 1 of 2 references are in a script without spaces between words")
+    assert "take cer" in note
+    assert f"note: {note}\n" in otoscope("wer_raw", file).stdout.replace("wer_raw: ", "wer: ")
+    for name in ("cer", "mer"):
+        assert json.loads(otoscope(name, file, "--json").stdout)["notes"] == []
+
+
 def test_an_empty_file_has_no_score(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="no rows"):
         score_pairs(METRICS["wer"], write(tmp_path / "rows.jsonl", []))

@@ -57,6 +57,26 @@ def test_composed_keeps_case_and_punctuation() -> None:
     assert text.raw("Te\u0301l.\u200b") == "Te\u0301l.\u200b"
 
 
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [
+        ("请把客厅的灯打开。", True),
+        ("今天天气很好, 我们去公园吧", True),  # punctuation parts clauses, not words
+        ("音楽を止めてください", True),
+        ("สวัสดีครับผมชื่อสมชาย", True),
+        ("播放 Bohemian Rhapsody 这首歌曲给我听", True),
+        ("请 把 客厅 的 灯 打开", False),
+        ("音楽 を 止めて ください", False),
+        ("你好", False),
+        ("음악을 멈춰 주세요", False),
+        ("Straße nach Köln", False),
+        ("", False),
+    ],
+)
+def test_words_of_a_script_without_spaces_run_on_unless_someone_parts_them(given_text: str, expected: bool) -> None:
+    assert text.runs_on(given_text) is expected
+
+
 def test_words_split_at_any_white_space() -> None:
     assert text.words("a\nb\tc\u00a0d\u3000e\u2028f\n") == list("abcdef")
 

@@ -40,6 +40,9 @@ CHANGES: Final[Mapping[str, str]] = {
 FEW_SOURCES: Final = 20
 """With fewer, the bootstrap's 95 % intervals hold the true difference clearly less often than they say."""
 
+ANSWERED: Final = frozenset[Outcome]({"ok", "na", "unsupported", "undecided", "unparsed"})
+"""The outcomes that a model's answer can have."""
+
 RESULTS: Final = frozenset(get_args(Outcome)) - frozenset(MISSING)
 """The outcomes that leave a comparison complete."""
 
@@ -250,7 +253,7 @@ def _compare_task(name: str, one: _Run, other: _Run) -> TaskComparison:
     readings = {reading.row["id"]: reading for reading in reader_a.read(one.files.rows(name))}
     pairs: list[_Pair] = []
     left_out: Counter[str] = Counter()
-    outcomes: tuple[Counter[Outcome], Counter[Outcome]] = (Counter(), Counter())
+    outcomes: Counter[tuple[Outcome, Outcome]] = Counter()
     for reading in reader_b.read(other.files.rows(name)):
         match = readings.pop(reading.row["id"], None)
         if match is None:
@@ -259,26 +262,28 @@ def _compare_task(name: str, one: _Run, other: _Run) -> TaskComparison:
         if changes := _changes(match.row, reading.row):
             left_out[changes] += 1
             continue
-        outcomes[0][match.outcome] += 1
-        outcomes[1][reading.outcome] += 1
+        outcomes[match.outcome, reading.outcome] += 1
         if match.outcome == reading.outcome == "ok":
             pairs.append(_Pair(match, reading))
         else:
             left_out[f"{match.outcome} / {reading.outcome}"] += 1
     left_out.update(f"{reading.outcome} / {ABSENT}" for reading in readings.values())
-    readable = (_readable(outcomes[0]), _readable(outcomes[1]))
+    exchanged = {(b, a): count for (a, b), count in outcomes.items()}
+    readable = (_readable(outcomes), _readable(exchanged))
     differences = []
     for metric, a, b in _common_metrics(name, reader_a, reader_b):
         rows = (_rows([pair.a.statistics[a] for pair in pairs]), _rows([pair.b.statistics[b] for pair in pairs]))
         clusters = [pair.a.row["cluster"] for pair in pairs]
         differences.append(_difference(name, metric, *rows, clusters, readable))
     flips = tuple(_flips(reader_a.metrics, reader_b.metrics, pairs))
-    notes = tuple(_notes(one.tasks[name], *readable, differences))
+    notes = (*_notes(one.tasks[name], *readable, differences), *_gate_notes(outcomes, exchanged))
     return TaskComparison(name, tuple(differences), flips, dict(left_out), notes)
 
 
-def _readable(outcomes: Mapping[Outcome, int]) -> _Readable:
-    return _Readable(outcomes["na"], outcomes["na"] + outcomes["ok"])
+def _readable(outcomes: Mapping[tuple[Outcome, Outcome], int]) -> _Readable:
+    """Return what a judge could read of the first run of these pairs of outcomes."""
+    na, ok = (sum(count for (own, _), count in outcomes.items() if own == state) for state in ("na", "ok"))
+    return _Readable(na, na + ok)
 
 
 def _notes(task: "Task", a: _Readable, b: _Readable, differences: Sequence[Difference]) -> Iterator[str]:
@@ -293,6 +298,25 @@ def _notes(task: "Task", a: _Readable, b: _Readable, differences: Sequence[Diffe
             f"with fewer than {FEW_SOURCES} sources the bootstrap interval is too narrow and may leave out 0 where p "
             "is large; p allows for it, so go by p"
         )
+
+
+def _gate_notes(a: Mapping[tuple[Outcome, Outcome], int], b: Mapping[tuple[Outcome, Outcome], int]) -> Iterator[str]:
+    """Yield how many samples a gate kept from one run alone; ``a`` has the outcomes of A first, ``b`` those of B."""
+    away = [
+        {other: count for (own, other), count in side.items() if own == "abstained" and other in ANSWERED}
+        for side in (a, b)
+    ]
+    if not any(away):
+        return
+    counts = [
+        f"{sum(others.values())} samples that {name} answered"
+        + (f" ({others['unsupported']} of them hold nothing to answer)" if "unsupported" in others else "")
+        for others, name in zip(away, "BA", strict=True)
+    ]
+    yield (
+        f"a gate kept A from answering {counts[0]}, and B from answering {counts[1]}; the difference is over the "
+        "samples that both answered"
+    )
 
 
 def _changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from otoscope.errors import MetricError, TaskError, UnreadableValueError
 from otoscope.jsonfile import numbered_lines
 from otoscope.metrics import Metric
+from otoscope.metrics.edit import RunOn
 from otoscope.records import Better, worded
 from otoscope.stats import count_clusters, interval, name_code
 
@@ -42,6 +43,7 @@ class PairsScore:
         na: rows whose answer the metric cannot read.
         clusters: sources of the rows that were scored.
         bad: rows that could not be scored, by no fault of the answer.
+        notes: what to know before the value is believed.
         signature: signature of the metric, and how the interval was found.
     """
 
@@ -54,6 +56,7 @@ class PairsScore:
     na: int
     clusters: int
     bad: tuple[BadRow, ...]
+    notes: tuple[str, ...]
     signature: str
 
     def to_json(self) -> dict[str, Any]:
@@ -74,11 +77,13 @@ def score_pairs(metric: Metric, file: Path) -> PairsScore:
     """
     import numpy as np
 
+    run_on = RunOn([metric])
     statistics, clusters, bad, na = array("d"), array("Q"), list[BadRow](), 0
     for line, text in numbered_lines(file):
         try:
             row = _read_row(text)
-            values = metric.row(_text(row, "target"), _text(row, "answer"))
+            target = _text(row, "target")
+            values = metric.row(target, _text(row, "answer"))
         except UnreadableValueError:
             na += 1
         except _RowError as error:
@@ -86,6 +91,7 @@ def score_pairs(metric: Metric, file: Path) -> PairsScore:
         except MetricError as error:
             bad.append(BadRow(line, "target", str(error)))
         else:
+            run_on.add(target)
             statistics.extend(values)
             cluster = row.get("cluster")
             clusters.append(name_code(f"line {line} of the file" if cluster is None else str(cluster)))
@@ -105,6 +111,7 @@ def score_pairs(metric: Metric, file: Path) -> PairsScore:
         na=na,
         clusters=count_clusters(clusters),
         bad=tuple(bad),
+        notes=tuple(run_on.notes()),
         signature=f"{metric.signature}|interval:{found.method if found else 'undefined'}",
     )
 

@@ -13,9 +13,10 @@ from otoscope.judges.judge import Judge
 from otoscope.judges.labels import name_of
 from otoscope.keys import KeyIndex
 from otoscope.metrics import IN_UNITS, Metric, Rows
+from otoscope.metrics.edit import RunOn
 from otoscope.records import Outcome, Prediction, Score, add_usage
 from otoscope.relative import scale
-from otoscope.runner.judging import find_judgement, question_of
+from otoscope.runner.judging import find_judgement, is_choosable, question_of
 from otoscope.runner.log import Log
 from otoscope.stats import count_clusters, interval, name_code
 from otoscope.task import Task
@@ -27,6 +28,7 @@ MISSING: tuple[Outcome, ...] = ("missing", "error", "undecided", "unparsed")
 """Outcomes that leave a score incomplete. ``na``, ``abstained`` and ``unsupported`` are results."""
 
 _SEVERAL = 5
+_NAMED = 3
 
 
 class Missing(NamedTuple):
@@ -170,6 +172,7 @@ class TaskScores:
         altered: how many samples had clips that were cut, joined and so on.
         usage: what the answers and their judgements took, such as tokens, each of them once.
         written_down_by: how many spoken answers each speech recognition wrote down.
+        notes: what to know before the scores are believed.
     """
 
     scores: list[Score] = field(default_factory=list)
@@ -179,6 +182,7 @@ class TaskScores:
     altered: Counter[str] = field(default_factory=Counter)
     usage: dict[str, float] = field(default_factory=dict)
     written_down_by: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
 
 
 def _named_judge(usage: Mapping[str, float]) -> dict[str, float]:
@@ -222,6 +226,8 @@ class TaskScorer:
         self._counts: Counter[Outcome] = Counter()
         self._targets: Counter[str] = Counter()
         self._options: Counter[int] = Counter()
+        self._run_on = RunOn(reader.metrics)
+        self._stray: list[str] = []
         self._seconds = 0.0
         self._result = TaskScores()
 
@@ -237,6 +243,7 @@ class TaskScorer:
         self._result.scores = [self._score(index) for index in range(len(self._reader.metrics))]
         self._result.spread = self._spread()
         self._result.usage = self._tallies[0].total
+        self._result.notes = [*self._run_on.notes(), *self._stray_notes()]
         return self._result
 
     def _add(self, reading: Reading) -> None:
@@ -244,7 +251,11 @@ class TaskScorer:
         self._counts[reading.outcome] += 1
         if self._task.kind == "classification" and row["expect"] == "answer":
             self._targets[_name(row["target"])] += 1
-            self._options[len({_name(option) for option in row["options"]})] += 1
+            names = {_name(option) for option in row["options"]}
+            self._options[len(names)] += 1
+            # What is among them by its plain name needs no reading of the instruction, which takes long.
+            if _name(row["target"]) not in names and not is_choosable(question_of(self._task, row, "")):
+                self._stray.append(f"{row['id']} {row['target']!r}")
         self._seconds += reading.seconds
         self._result.altered.update(set(map(alteration, reading.changes)))
         for key, usage in reading.usage:
@@ -260,8 +271,17 @@ class TaskScorer:
             for index, values in enumerate(reading.statistics):
                 self._statistics[index].extend(values)
                 self._widths[index] = len(values)
+            self._run_on.add(row["target"])
             self._clusters.append(name_code(row["cluster"]))
             self._instructions.append(name_code(row["instruction"]))
+
+    def _stray_notes(self) -> Iterator[str]:
+        if self._stray:
+            yield (
+                f"{len(self._stray)} of {self._targets.total()} labels are not among the options, such as "
+                f"{', '.join(self._stray[:_NAMED])}; no answer that keeps to the options is right there: mend the "
+                "labels or the options, and run the same command again"
+            )
 
     def _rows(self, index: int) -> Rows:
         import numpy as np

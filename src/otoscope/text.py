@@ -14,6 +14,8 @@ _UNSPACED: Final = (
     "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
+_UNSPACED_CHARACTER: Final = re.compile(rf"[{_UNSPACED}]")
+_MOST_A_WORD: Final = 4
 _MIXED_TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 _SPACE_BESIDE_UNSPACED: Final = re.compile(rf"(?<=[{_UNSPACED}])\s+|\s+(?=[{_UNSPACED}])")
 _LISTED_TOKEN: Final = re.compile(r"[^\s,;()\[\]{}\"']+")
@@ -93,6 +95,18 @@ def standard(text: str) -> str:
 def words(text: str) -> list[str]:
     """Return what white space of any kind separates: newline, tab, no-break and ideographic space included."""
     return text.split()
+
+
+def runs_on(text: str) -> bool:
+    """Tell whether words of a script that is written without spaces stand together, so that spaces find none of them.
+
+    They have more than four characters on average then; words of Chinese and Japanese have about two. Thai and its
+    like have about four, so that there a text may be taken for one that runs on although someone put spaces into it.
+    """
+    if text.isascii():
+        return False
+    lengths = [len(found) for word in words(standard(text)) if (found := _UNSPACED_CHARACTER.findall(word))]
+    return sum(lengths) > _MOST_A_WORD * len(lengths)
 
 
 def characters(text: str) -> str:

@@ -34,6 +34,7 @@ from otoscope.gate.calibrate import (
     sources_needed,
     upper_bound,
 )
+from otoscope.gate.frozen import row_digest
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
 from otoscope.gate.rule import CONDITIONS, Gate, load_gate
 from otoscope.gate.signal import Scores
@@ -223,6 +224,7 @@ def test_what_is_written_is_what_was_chosen(tmp_path: Path) -> None:
     content = json.loads(frozen.read_text())
     assert content["conditions"][0]["threshold"] == 0.71
     assert content["calibration"]["data"] == data_digest(ROWS)
+    assert content["calibration"]["rows"] == sorted(row_digest(one.measured.digest, one.cluster) for one in ROWS)
     lines = list(csv.DictReader(io.StringIO(table.read_text())))
     assert len(lines) == 101
     assert lines[71]["babble_rows"] == "1"

@@ -132,6 +132,13 @@ def test_what_is_usual_may_be_said() -> None:
     assert load_gate("whisper", options={"window": "short"}, force=True).conditions[0].threshold == 0.7
 
 
+@pytest.mark.parametrize("spec", ["whisper", "energy+whisper_text", "sure-paper"])
+@pytest.mark.parametrize("threshold", [float("nan"), -0.01, 1.5, float("inf")])
+def test_a_threshold_that_is_no_probability_is_refused(spec: str, threshold: float) -> None:
+    with pytest.raises(UsageError, match=f"--threshold {threshold}: whisper and whisper_text are probabilities; give"):
+        load_gate(spec, threshold=threshold, force=True)
+
+
 def test_a_threshold_without_its_score_is_refused() -> None:
     for spec in ("energy", "energy+avg_logprob"):
         with pytest.raises(UsageError, match="--threshold is of whisper and whisper_text"):

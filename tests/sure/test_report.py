@@ -258,6 +258,59 @@ def test_a_calibrated_gate_turns_away_all_silence_noise_and_tones(folder: Path, 
     assert f"1.000 ({front['retention']['count']}/45) [" in render(found)
 
 
+def as_one_folder(folder: Path, splits: Sequence[str], output: Path) -> Path:
+    """Write one task folder with the rows of several splits, as a set has them that names the split in a column."""
+    output.mkdir()
+    rows = [
+        {**row, "audio": str(folder / split / row["audio"])} for split in splits for row in read_rows(folder / split)
+    ]
+    (output / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (output / "task.json").write_text(json.dumps({"name": output.name, "kind": "sequence", "metrics": ["wer"]}))
+    return output
+
+
+def test_rows_that_a_gate_was_calibrated_on_are_told(folder: Path, tmp_path: Path) -> None:
+    assert fetch("silero-vad").is_dir()
+    gate = str(tmp_path / "gate.json")
+    both = as_one_folder(folder, ("dev", "test"), tmp_path / "both")
+    save(calibrate(both, "energy+silero", Plan(split="dev")), Path(gate))
+    tasks = {"dev": folder / "dev", "test": as_one_folder(folder, ("test",), tmp_path / "test"), "both": both}
+    for name, task in tasks.items():
+        otoscope.run(str(task), model="null", judge="rules", folder=tmp_path / f"run-{name}")
+    otoscope.run(str(folder / "dev"), model="null", judge="rules", folder=tmp_path / "run-few", limit=7)
+    runs = {name: tmp_path / f"run-{name}" for name in (*tasks, "few")}
+    found = {name: report([path], gate, "energy") for name, path in runs.items()}
+    dev, test = len(read_rows(folder / "dev")), len(read_rows(folder / "test"))
+    counts = {name: [row["calibrated_on"] for row in made["models"]] for name, made in found.items()}
+    assert counts == {"dev": [0, dev, 0], "test": [0, 0, 0], "both": [0, dev, 0], "few": [0, 7, 0]}
+    assert found["test"]["notes"] == []
+    assert "Note:" not in render(found["test"])
+    [note] = found["both"]["notes"]
+    assert note.startswith(f"gate (energy+silero) was calibrated on {dev} of the {dev + test} rows of both, ")
+    assert "report on rows that it was not calibrated on" in note
+    assert "gate (energy+silero) was calibrated on" in render(found["both"])
+
+
+def test_a_live_gate_and_a_replayed_one_tell_what_they_were_calibrated_on(folder: Path, tmp_path: Path) -> None:
+    assert fetch("silero-vad").is_dir()
+    gate, written = str(tmp_path / "gate.json"), tmp_path / "report.md"
+    save(calibrate(folder, "energy+silero", Plan()), Path(gate))
+    runs = [tmp_path / name for name in ("alone", "live")]
+    for path, before in zip(runs, (None, gate), strict=True):
+        otoscope.run(str(folder / "dev"), model="null", judge="rules", folder=path, gate=before)
+    runner = CliRunner()
+    command = ["gate", "replay", "--gate", gate, "--run", *map(str, runs)]
+    rows = json.loads(runner.invoke(cli, [*command, "--json"], catch_exceptions=False).stdout)
+    size = len(read_rows(folder / "dev"))
+    assert [row["calibrated_on"] for row in rows] == [0, size, size]
+    assert [len(row["notes"]) for row in rows] == [0, 1, 1]
+    printed = runner.invoke(cli, command, catch_exceptions=False).stdout
+    told = runner.invoke(cli, ["sure", "report", *map(str, runs), "--gate", gate, "-o", str(written)]).stdout
+    for output in (printed, told):
+        assert f"note: gate (energy+silero) was calibrated on {size} of the {size} rows of" in output
+        assert f"note: energy+silero (live) was calibrated on {size} of the {size} rows of" in output
+
+
 def test_the_report_through_the_command_line(run: Path, tmp_path: Path) -> None:
     runner = CliRunner()
     command = ["sure", "report", str(run), "--gate", "energy"]

@@ -129,6 +129,8 @@ def _remarks(result: RunResult) -> Iterator[str]:
     if undecided:
         command = f"otoscope judge {result.folder} --judge auto:openai/NAME (or auto, the local model)"
         yield f"{undecided} undecided by the rules. To ask a language model: {command}"
+    for task, scores in result.tasks.items():
+        yield from (f"note: {task}: {note}" for note in scores.notes)
     judged = result.to_json()["judged_by"]
     if judged:
         yield "Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items()))

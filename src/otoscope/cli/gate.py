@@ -93,12 +93,9 @@ def check_files(
 
     Exit status 1 says that a file could not be examined; the others are decided.
     """
-    from otoscope.errors import UsageError
     from otoscope.gate.rule import load_gate
     from otoscope.records import Clip
 
-    if threshold is not None and not 0 <= threshold <= 1:  # NaN is not either
-        raise UsageError(f"--threshold {threshold}: whisper and whisper_text are probabilities; give 0 to 1")
     gate: Gate = load_gate(spec, options=key_values("-G", options), threshold=threshold, force=force)
     status = 0
     for file in files:

@@ -84,6 +84,8 @@ def _print(score: "PairsScore", file: Path) -> None:
     ends = interval(score.low, score.high)
     say(f"{score.metric} {ARROWS[score.better]} {number(score.value)}, 95 % interval {ends}")
     say(f"{score.n} rows scored, {score.na} N/A, {len(score.bad)} wrong; {score.clusters} sources")
+    for note in score.notes:
+        say(f"note: {note}")
     say(score.signature)
     for row in score.bad[:SHOWN]:
         say(f"{file}: line {row.line}: {row.key + ': ' if row.key else ''}{row.reason}")

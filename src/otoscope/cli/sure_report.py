@@ -1,7 +1,7 @@
 """``otoscope sure report`` and ``otoscope gate replay``: stored answers behind gates."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ def report_command(
         click.echo(text)
     else:
         output.write_text(f"{text.rstrip()}\n", "utf-8")
+        _tell(report["notes"])
         say(f"written: {output}")
     return 1 if any(run["missing"] for run in report["runs"]) else 0
 
@@ -89,13 +90,20 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     runs = (first, *more)
     with count_bar("deciding") as watch:
         gates = replay(runs, specs, watch)
-    rows = build(read_runs(runs, gates), gates)["models"]
+    report = build(read_runs(runs, gates), gates)
+    rows = report["models"]
     if as_json:
         print_json(rows, sort_keys=True)
         return 0
     console = Console(width=200, highlight=False)
     console.print(text_table(HEADINGS, map(_cells, rows), console.encoding, names=len(HEADINGS)))
+    _tell(report["notes"])
     return 0
+
+
+def _tell(notes: Iterable[str]) -> None:
+    for note in notes:
+        say(f"note: {note}")
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

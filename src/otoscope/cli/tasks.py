@@ -148,7 +148,7 @@ def check_task(path: Path) -> int:
 
     A problem is what a run would stumble over: a wrong row, a clip that cannot be decoded, a label that is not among
     the options, a target that its metric cannot read. A note is what the benchmark asks of a task before it takes it,
-    and changes nothing. Rows on the hub are not read.
+    or that samples ask the same, and changes nothing. Rows on the hub are not read.
 
     \b
     Example:

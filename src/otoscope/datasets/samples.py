@@ -12,6 +12,9 @@ from otoscope.keys import KeyIndex
 from otoscope.records import Sample, digest
 from otoscope.task import Task
 
+_OPTIONAL = ("id", "text", "options", "cluster")
+"""Keys of ``columns`` that rows may leave out; of the others each row is checked."""
+
 
 def count_samples(task: Task, limit: float | None = None) -> int:
     """Return how many samples a run over ``task`` has.
@@ -57,6 +60,7 @@ def try_samples(task: Task) -> Iterator[Sample | TaskError]:
 
 def _read(task: Task, limit: float | None = None, seed: int = 0) -> Iterator[Sample | TaskError]:
     chosen = _choose(_count(task), limit, seed) if limit is not None else None
+    yield from _absent_columns(task)
     seen = KeyIndex()
     number = 0
     for number, (file, where, row) in enumerate(_rows(task), 1):
@@ -76,6 +80,25 @@ def _read(task: Task, limit: float | None = None, seed: int = 0) -> Iterator[Sam
         yield sample
     if not number:
         raise _without_rows(task)
+
+
+def _absent_columns(task: Task) -> Iterator[TaskError]:
+    """Yield an error for each column that the task names and no row has, which would pass for one left empty.
+
+    Rows may leave a column out, so one that has it is enough, and mostly the first.
+    """
+    named = {key: name for key in _OPTIONAL if (name := task.content.get("columns", {}).get(key))}
+    found: dict[str, None] = {}
+    for _, _, row in _rows(task) if named else ():
+        found.update(dict.fromkeys(row))
+        if found.keys() >= set(named.values()):
+            return
+    for key, name in named.items() if found else ():
+        if name not in found:
+            yield TaskError(
+                f"{task.file}: columns.{key}: no row has a column {name!r}; there are {', '.join(found)}; name one of "
+                "them, or leave the key out"
+            )
 
 
 def _count(task: Task) -> int:

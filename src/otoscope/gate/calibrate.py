@@ -18,6 +18,7 @@ from otoscope.datasets import read_samples
 from otoscope.errors import AudioError, TaskError, UsageError
 from otoscope.gate.evidence import read_sound
 from otoscope.gate.figures import det_figure, sweep_figure
+from otoscope.gate.frozen import row_digest
 from otoscope.gate.overlap import Overlap, overlap_features, train_overlap
 from otoscope.gate.rule import CONDITIONS, Gate, assemble, known_limits, part_names, write_gate
 from otoscope.gate.sweep import SECONDS, Point, Row, evaluate, sweep, to_csv, with_threshold
@@ -154,6 +155,7 @@ def choose(gate: Gate, score: str, rows: Sequence[Row], plan: Plan) -> Calibrate
         "score": score,
         "threshold": threshold,
         "data": data_digest(given),
+        "rows": sorted({row_digest(row.measured.digest, row.cluster) for row in given}),
         **_told(gate, rows, at, shared),
         "unique_audio": len({row.measured.digest for row in rows}),
         "grid": [points[0].threshold, points[-1].threshold, len(points)],

@@ -34,6 +34,18 @@ def freeze(settings: Mapping[str, Any], name: str, calibration: Mapping[str, Any
     return {**content, "digest": _digest(content)}
 
 
+def row_digest(audio: str, cluster: str) -> str:
+    """Return what tells whether a row is one that a gate was calibrated on: its sound and its source, not its name.
+
+    Sixteen digits, since a gate holds one of each row and nothing but chance could make two alike.
+
+    Args:
+        audio: digest of its decoded clip.
+        cluster: the source it was made from.
+    """
+    return digest("row", audio, cluster)[:16]
+
+
 def write_content(content: Mapping[str, Any], path: Path) -> None:
     """Write the file at once, so that no reader ever sees half of it, and the folders that lead to it."""
     path.parent.mkdir(parents=True, exist_ok=True)

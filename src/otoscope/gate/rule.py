@@ -331,13 +331,15 @@ def load_gate(
         spec: ``sure-paper``, names of signals joined by ``+``, or the path of a ``gate.json``.
         options: settings of the Whisper scorer: ``scorer`` (its weights), ``backend``, ``precision``, ``language``,
             ``suppression``, ``pooling``, ``window``; and ``tagger`` (its weights).
-        threshold: limit of ``whisper`` and ``whisper_text``, in place of the known one.
+        threshold: limit of ``whisper`` and ``whisper_text``, 0 to 1, in place of the known one.
         force: use a limit with another scorer or tagger, or another way of counting, than the one it was chosen for.
 
     Raises:
-        UsageError: the spec or an option is wrong, or no limit is known for what is asked.
+        UsageError: the spec, an option or the threshold is wrong, or no limit is known for what is asked.
         ModelLoadingError: a signal cannot be loaded; a gate never starts without one of its signals.
     """
+    if threshold is not None and not 0 <= threshold <= 1:  # NaN is not either
+        raise UsageError(f"--threshold {threshold}: {' and '.join(SCORED_PER_MODEL)} are probabilities; give 0 to 1")
     options = options or {}
     if spec.endswith(".json"):
         if options or threshold is not None:

@@ -4,15 +4,15 @@ A reference without tokens adds its insertions and no length, so the rate can ex
 references are empty. Minimal alignments are not unique, so the errors are not split into kinds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from rapidfuzz.distance import Levenshtein
 
-from otoscope.metrics.protocol import Pooling, Rows, ratio
+from otoscope.metrics.protocol import Metric, Pooling, Rows, ratio
 from otoscope.records import Better
-from otoscope.text import NORMALISERS, TOKENISERS
+from otoscope.text import NORMALISERS, TOKENISERS, runs_on
 
 
 def edits(reference: Sequence[str], answer: Sequence[str]) -> tuple[float, float]:
@@ -52,3 +52,30 @@ class EditRate:
     def value(self, rows: Rows) -> float | None:
         """Return all errors over all reference tokens, or None where the references hold no token."""
         return ratio(rows)
+
+
+class RunOn:
+    """Counts the references whose words no space separates, where a metric counts words.
+
+    Args:
+        metrics: the metrics that take the references.
+    """
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._names = [metric.name for metric in metrics if isinstance(metric, EditRate) and metric.unit == "word"]
+        self._found = 0
+        self._of = 0
+
+    def add(self, target: str) -> None:
+        """Count a reference in."""
+        self._of += 1
+        self._found += bool(self._names) and runs_on(target)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what to know of the scores, if there is such a reference."""
+        if self._found:
+            yield (
+                f"{', '.join(self._names)}: {self._found} of {self._of} references are in a script without spaces "
+                "between words, so what stands between two spaces counts as one word; take cer, or mer where "
+                "languages are mixed"
+            )

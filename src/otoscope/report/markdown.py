@@ -32,6 +32,7 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
         f"Judge: {plain(result.judge) or 'none needed'}.",
         *table(HEADINGS, [tuple(map(plain, cells(score))) for score in result.scores]),
         NOTE,
+        *_notes(content["notes"]),
         *section("By kind"),
         *table(
             ("kind", "metric", "tasks", "mean"),
@@ -58,6 +59,12 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _notes(tasks: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what to know before scores are believed, if there is anything."""
+    lines = [f"- {plain(f'{task}: {note}')}" for task, notes in tasks.items() for note in notes]
+    return [*section("Notes"), *lines] if lines else []
 
 
 def _instructions(rows: Sequence[Mapping[str, Any]]) -> list[str]:

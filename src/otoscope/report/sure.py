@@ -50,6 +50,7 @@ def render(report: Json) -> str:
         "# SURE report",
         "",
         f"Otoscope {report['otoscope']}.",
+        *_notes(report["notes"]),
         *_runs(report["runs"]),
         *(_gates(report["gates"]) if report["gates"] else []),
         *_models(report["models"]),
@@ -65,6 +66,10 @@ def render(report: Json) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return ["", *(f"- **Note:** {plain(note)}" for note in notes)] if notes else []
 
 
 def _runs(runs: Sequence[Json]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from otoscope.judges.judge import Judge
+from otoscope.judges.labels import labels_of, name_of
 from otoscope.judges.llm import JudgedKind
 from otoscope.judges.question import Question
 from otoscope.records import Judgement
@@ -23,6 +24,15 @@ def question_of(task: Task, row: Mapping[str, Any], answer: str) -> Question:
         synonyms=task.synonyms,
         target_format=task.target_format,
     )
+
+
+def is_choosable(question: Question) -> bool:
+    """Tell whether every right label is among the options, as judges compare them; so it is where none are declared."""
+    if not question.options:
+        return True
+    labels = labels_of(question)
+    options = {name_of(option, musical=labels.musical) for option in question.options}
+    return labels.target <= options | set(labels.letters.values())
 
 
 def judge_task(

@@ -154,6 +154,7 @@ class RunResult:
             "instructions": [task.spread._asdict() for task in self.tasks.values() if task.spread],
             "altered": {name: dict(sorted(task.altered.items())) for name, task in self.tasks.items() if task.altered},
             "written_down_by": dict(sum((task.written_down_by for task in self.tasks.values()), Counter[str]())),
+            "notes": {name: task.notes for name, task in self.tasks.items() if task.notes},
             "usage": {name: task.usage for name, task in self.tasks.items() if task.usage},
             "usage_in_total": self.usage,
             "missing": [row._asdict() for row in self.missing],

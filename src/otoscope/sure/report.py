@@ -40,12 +40,14 @@ def build(runs: Sequence[Run], gates: Sequence[Frozen], cost: float = EVEN) -> J
     """
     built = [system for run in runs for system in systems(run, gates)]
     fronts = _fronts(runs, gates)
+    models = [_system_json(system, gates) for system in built]
     return {
         "otoscope": version("otoscope"),
+        "notes": list(dict.fromkeys(note for row in models for note in row["notes"])),
         "gates": [_gate_json(gate) for gate in gates],
         "runs": [_run_json(run) for run in runs],
         "front_ends": [_front_json(front, _kept_by(front, fronts)) for front in fronts],
-        "models": [_system_json(system) for system in built],
+        "models": models,
         "tests": _tests(built),
         "families": [row for front in fronts for row in _families(front, _kept_by(front, fronts))],
         "external": [_external(gate, fronts) for gate in gates],
@@ -207,7 +209,7 @@ def _stages(front: System) -> Json:
     return {name: {"seconds": _median(seconds), "clips": len(seconds)} for name, seconds in known.items()}
 
 
-def _system_json(system: System) -> Json:
+def _system_json(system: System, gates: Sequence[Frozen]) -> Json:
     counts = tally(system.rows)
     return {
         "run": system.run.name,
@@ -225,7 +227,24 @@ def _system_json(system: System) -> Json:
         "reduction": counts.reduction.value,
         "failed": counts.failed,
         **_costs(system, counts),
+        **_calibrated_on(system, gates),
     }
+
+
+def _calibrated_on(system: System, gates: Sequence[Frozen]) -> Json:
+    """Return how many of its rows the gate was calibrated on, and what follows from that.
+
+    What a run was made behind is known by its signature, if that gate is among the gates.
+    """
+    live = system.run.gate.get("signature")
+    own = (gate for gate in gates if (gate.signature == live if live else gate.name == system.gate))
+    known = {row for gate in own for row in gate.calibration.get("rows", ())}
+    seen = sum(not known.isdisjoint(clips) for clips in system.run.sounds)
+    note = (
+        f"{system.gate} was calibrated on {seen} of the {len(system.rows)} rows of {system.run.task}, so what it does "
+        "with them flatters it; report on rows that it was not calibrated on, such as those of another split"
+    )
+    return {"calibrated_on": seen, "notes": [note] if seen else []}
 
 
 def _wer(rows: Sequence[Row], counts: Tally) -> Json:

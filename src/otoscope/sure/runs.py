@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.errors import UsageError
+from otoscope.gate.frozen import row_digest
 from otoscope.records import Decision, Prediction
 from otoscope.runner.folder import RunFolder, read_header, read_tasks
 from otoscope.runner.gating import FAILED
@@ -29,6 +30,7 @@ class Run:
         offered: whether the instructions offered a way to abstain.
         gate: what the header says of the gate that the run was made behind; empty without one.
         rows: the rows, as the run answered them.
+        sounds: of each row, a digest a clip that tells whether a gate was calibrated on it.
         seconds: of each row, seconds that the answer took; None where there is none.
         usage: of each row, what the model counted.
         refusals: phrase of the list and the answer that it matched, of each refusal.
@@ -41,6 +43,7 @@ class Run:
     offered: bool
     gate: Mapping[str, Any]
     rows: Sequence[Row]
+    sounds: Sequence[Sequence[str]]
     seconds: Sequence[float | None]
     usage: Sequence[Mapping[str, float]]
     refusals: Sequence[tuple[str, str]]
@@ -86,6 +89,7 @@ def _read(
         offered=any(prompts()["self-abstain"] in row["instruction"] for row in rows),
         gate=gate,
         rows=[_row(row, made) for row, made in answers],
+        sounds=[[row_digest(clip, row["cluster"]) for clip in row["content"]] for row in rows],
         seconds=[made.seconds if made is not None and made.status == "ok" else None for made in predictions],
         usage=[made.usage if made is not None else {} for made in predictions],
         refusals=refusals,
