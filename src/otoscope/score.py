@@ -227,7 +227,8 @@ class TaskScorer:
         self._targets: Counter[str] = Counter()
         self._options: Counter[int] = Counter()
         self._run_on = RunOn(reader.metrics)
-        self._stray: list[str] = []
+        self._strays = 0
+        self._stray: list[str] = []  # the first of them, by name
         self._seconds = 0.0
         self._result = TaskScores()
 
@@ -255,7 +256,9 @@ class TaskScorer:
             self._options[len(names)] += 1
             # What is among them by its plain name needs no reading of the instruction, which takes long.
             if _name(row["target"]) not in names and not is_choosable(question_of(self._task, row, "")):
-                self._stray.append(f"{row['id']} {row['target']!r}")
+                self._strays += 1
+                if self._strays <= _NAMED:
+                    self._stray.append(f"{row['id']} {row['target']!r}")
         self._seconds += reading.seconds
         self._result.altered.update(set(map(alteration, reading.changes)))
         for key, usage in reading.usage:
@@ -276,10 +279,10 @@ class TaskScorer:
             self._instructions.append(name_code(row["instruction"]))
 
     def _stray_notes(self) -> Iterator[str]:
-        if self._stray:
+        if self._strays:
             yield (
-                f"{len(self._stray)} of {self._targets.total()} labels are not among the options, such as "
-                f"{', '.join(self._stray[:_NAMED])}; no answer that keeps to the options is right there: mend the "
+                f"{self._strays} of {self._targets.total()} labels are not among the options, such as "
+                f"{', '.join(self._stray)}; no answer that keeps to the options is right there: mend the "
                 "labels or the options, and run the same command again"
             )
 
