@@ -251,14 +251,7 @@ class TaskScorer:
         row = reading.row
         self._counts[reading.outcome] += 1
         if self._task.kind == "classification" and row["expect"] == "answer":
-            self._targets[_name(row["target"])] += 1
-            names = {_name(option) for option in row["options"]}
-            self._options[len(names)] += 1
-            # What is among them by its plain name needs no reading of the instruction, which takes long.
-            if _name(row["target"]) not in names and not is_choosable(question_of(self._task, row, "")):
-                self._strays += 1
-                if self._strays <= _NAMED:
-                    self._stray.append(f"{row['id']} {row['target']!r}")
+            self._add_label(row)
         self._seconds += reading.seconds
         self._result.altered.update(set(map(alteration, reading.changes)))
         for key, usage in reading.usage:
@@ -277,6 +270,16 @@ class TaskScorer:
             self._run_on.add(row["target"])
             self._clusters.append(name_code(row["cluster"]))
             self._instructions.append(name_code(row["instruction"]))
+
+    def _add_label(self, row: Mapping[str, Any]) -> None:
+        self._targets[_name(row["target"])] += 1
+        names = {_name(option) for option in row["options"]}
+        self._options[len(names)] += 1
+        # What is among them by its plain name needs no reading of the instruction, which takes long.
+        if _name(row["target"]) not in names and not is_choosable(question_of(self._task, row, "")):
+            self._strays += 1
+            if self._strays <= _NAMED:
+                self._stray.append(f"{row['id']} {row['target']!r}")
 
     def _stray_notes(self) -> Iterator[str]:
         if self._strays:
