@@ -44,7 +44,7 @@ _ANSWERS = re.compile(r"[(\[]\W*yes\W*(?:or|/|,)\W*no\W*[)\]]", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"\([^()]*\be\.\s?g\.[^()]*\)", re.IGNORECASE)
 _WHETHER = re.compile(r"\b(?:whether|if) ([^.?!,;:\n]*)", re.IGNORECASE)
 _EMPTY = (FILLER - TOPICS) | NEGATORS | _AUXILIARIES | SENTENCE_END | _PRESENCE | {"any"}
-_PREPOSITIONS = frozenset({"in", "on", "at", "during", "throughout", ":", "because", "since"})
+_PREPOSITIONS = frozenset({"in", "on", "at", "during", "throughout", "because", "since"})
 _LIMITS = NEGATORS | _NOBODY | {"but", "however", "then", "0", "less", "fewer"}
 _CUE_REACH = 4
 _MOST_HEADS = 3
@@ -173,8 +173,13 @@ def _heads(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield a statement, and what stands of it before its first prepositions, if nothing is denied or limited."""
     yield words
     if not set(words) & _LIMITS:
-        places = (at for at, word in enumerate(words) if word in _PREPOSITIONS)
+        places = (at for at, word in enumerate(words) if word in _PREPOSITIONS or _explains(words, at))
         yield from (words[:at] for at in islice(places, _MOST_HEADS))
+
+
+def _explains(words: Sequence[str], at: int) -> bool:
+    """Return whether a colon there stands after a whole statement, and not after a name as in "bird: absent"."""
+    return words[at] == ":" and not _AUXILIARIES.isdisjoint(words[:at])
 
 
 def _without_repeated_quotes(reading: Reading) -> str:
