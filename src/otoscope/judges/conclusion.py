@@ -7,6 +7,7 @@ from otoscope.judges.reading import Mention, Reading
 from otoscope.judges.verdicts import choice, undecided
 from otoscope.judges.wording import (
     FILLER,
+    NEGATORS,
     is_word,
     phrase_list,
     singular,
@@ -21,9 +22,13 @@ _ANSWER_CUES = tuple(tuple(phrase.split()) for (phrase,) in phrase_list("answer_
 #: Of two recordings, the one that is called anything else may be the one that is not meant.
 _PRAISE = word_set("praise")
 _FLAWS = word_set("flaws")
+_AUXILIARIES = word_set("auxiliaries")
 _CHOOSING = frozenset({"choose", "pick", "select", "call", "go", "speaks", "talks", "reads"})
 #: Give a reason for what stands before.
-_AS_REASON = (["as", "all"], ["as", "its"], ["as", "the"], ["as", "it"])
+_AS_REASON = (["as", "all"], ["as", "its"])
+#: Say that something is more of what is asked for than the other; speak of the other.
+_BETTER = frozenset({"better", "best", "more", "most", "clearer", "superior"})
+_OTHER = frozenset({"other", "but", "however", "though", "although"})
 #: After "so", repeat what was said of something else.
 _DOING = frozenset({"do", "does", "did", "is", "are", "was", "were"})
 
@@ -54,7 +59,8 @@ def _last_alone(reading: Reading) -> Mention | None:
     end = max((at + 1 for at, word in enumerate(words) if is_word(word)), default=0)
     start = reading.sentence(end - 1)[0] if end else 0
     marks = [at for at in range(start, end) if words[at] in _OPENING_LAST]
-    start = marks[-1] if marks and words.count(words[marks[-1]]) == 1 and not reading.labels.compared else start
+    if marks and not reading.labels.compared and _leads_to(words, start, marks[-1], reading):
+        start = marks[-1]
     last = [mention for mention in reading.mentions if mention.start >= start]
     before = [mention for mention in reading.mentions if mention.start < start]
     if len(last) != 1 or not before or last[0].negated or last[0].doubtful or reading.is_question(end - 1):
@@ -64,16 +70,38 @@ def _last_alone(reading: Reading) -> Mention | None:
     return last[0] if settles and only_names(reading, start, end) else None
 
 
+def _leads_to(words: Sequence[str], start: int, mark: int, reading: Reading) -> bool:
+    """Return whether a colon or dash, the only one, stands after a clause, and not after a heading or another label."""
+    clause = words[start:mark]
+    acts = not _AUXILIARIES.isdisjoint(clause) or any(word.endswith("ing") for word in clause)
+    ends_on_label = any(mention.end == mark for mention in reading.mentions)
+    return acts and not ends_on_label and words.count(words[mark]) == 1 and NEGATORS.isdisjoint(clause)
+
+
 def _before_reason(reading: Reading) -> Ruling | None:
     """Judge by the only label before the word that gives a reason, which may name the others."""
     words = reading.words
     end = next((at for at in range(1, len(words)) if _gives_reason(words, at)), 0)
-    if reading.labels.compared and len(reading.chosen) == 1:
-        end = end or reading.sentence(0)[1]
+    if not end and reading.labels.compared and len(reading.chosen) == 1:
+        end = reading.sentence(0)[1]
+        if not _prefers(reading, end):
+            return None
     before = [mention for mention in reading.mentions if mention.start < end]
     if len(before) != 1 or before[0].negated or before[0].doubtful or not only_names(reading, 0, end):
         return None
     return choice(reading, {before[0].label}, "gives a reason for")
+
+
+def _prefers(reading: Reading, end: int) -> bool:
+    """Return whether the first sentence, up to ``end``, says which one is better or meant, or only names it."""
+    words, mentions = reading.words, [mention for mention in reading.mentions if mention.start < end]
+    last = max((at + 1 for at in range(end) if is_word(words[at])), default=0)
+    if _BETTER & set(words[:end]):
+        return not _BETTER & set(words[end:])
+    ends = [mention for mention in mentions if mention.end == last]
+    identified = any({"is", "was"} & {*words[max(0, mention.start - 2) : mention.start]} for mention in ends)
+    alone = any(mention.start == 0 for mention in ends)
+    return (identified or alone) and not _OTHER & set(words[end:])
 
 
 def _gives_reason(words: Sequence[str], at: int) -> bool:

@@ -60,6 +60,12 @@ _DENIALS = frozenset({"not", "never", "instead", "excluding", "neither", "nor"})
 _DENIAL_REACH = 4
 _SHORT = 8
 _SUMS = frozenset({"total", "sum", "overall", "altogether"})
+#: After a number, say what such a number means.
+_EXPLAINING = frozenset({"is", "being", "would", "means", "meaning"})
+#: After a number, multiply it.
+_MULTIPLYING = frozenset({"dozen", "pair", "half", "each"})
+#: Around "no", leave something of what is denied.
+_RESTRICTING = frozenset({"until", "except", "but", "other", "doubt", "single", "first", "beginning", "end"})
 _COUNT_NAMES = frozenset({"count", "number", "quantity", "result", "output", "response"})
 _COUNT_CUES = frozenset({("how", "many"), ("number", "of"), ("count", "the"), ("count", "of")})
 _ADJECTIVES = frozenset({"the", "all", "different", "distinct", "unique", "separate", "individual", "total"})
@@ -237,7 +243,7 @@ def _none(answer: _Answer) -> Ruling | None:
     """Rule on an answer to a count that says there is nothing of what is counted."""
     if not answer.form.count or not _says_none(answer):
         return None
-    if all(number.value == 0 for number in answer.found):
+    if all(number.value == 0 for number in answer.found) and not _RESTRICTING & set(answer.words):
         return _ok("0", "The answer says that there are none.")
     return _undecided("The answer denies and counts.")
 
@@ -285,8 +291,12 @@ def _unclear(answer: _Answer) -> Ruling | None:
         return _undecided("The answer is not clear about its number.")
     if any(answer.words[one.end : two.start] == [","] for one, two in pairwise(answer.found)):
         return _undecided("The answer lists numbers.")
-    if compounded(answer.words, answer.form):
+    multiplied = any({*map(singular, answer.words[one.end : one.end + 1])} & _MULTIPLYING for one in answer.found)
+    if multiplied or compounded(answer.words, answer.form):
         return _undecided("Two numbers may be one.")
+    shares = any(answer.words[one.end - 1] in {"%", "percent"} for one in answer.found)
+    if shares and answer.form.unit != "%" and len({one.value for one in answer.found}) > 1:
+        return _undecided("A share stands beside a number.")
     return None
 
 
@@ -321,7 +331,10 @@ def _before(words: list[str], at: int) -> list[str]:
 def _ranged(answer: _Answer) -> Ruling | None:
     words = answer.words
     if any(words[at - 3] in {"a", "an"} and words[at - 2] in UNITS and words[at - 1] == "or" for at in _starts(answer)):
-        return _na("The answer gives a range or alternatives.")
+        vague = len(answer.found) == 1
+        return (
+            _na("The answer gives a range or alternatives.") if vague else _undecided("A range stands beside a number.")
+        )
     joined = alternatives(answer.words, answer.found)
     if not joined and any(answer.words[one.end : two.start] == ["and"] for one, two in pairwise(answer.found)):
         return _undecided("The answer gives two numbers.")
@@ -337,6 +350,8 @@ def _ranged(answer: _Answer) -> Ruling | None:
 def _stated(answer: _Answer) -> Ruling | None:
     words = answer.words
     numbers = [one for one in answer.found if not _denied(words, one) and not answer.repeats(one)]
+    if _revised(answer, numbers):
+        return _undecided("A later number may be the count.")
     numbers = _of_counted(answer, numbers) or _announced(answer, numbers) or _likeliest(answer, numbers)
     if len({number.value for number in numbers}) > 1:
         numbers = _concluded(words, numbers)
@@ -351,6 +366,16 @@ def _stated(answer: _Answer) -> Ruling | None:
     return _sided(answer, value)
 
 
+def _revised(answer: _Answer, numbers: list[Quantity]) -> bool:
+    """Return whether another number stands alone after the last one of what is counted: "3 claps, or rather 4"."""
+    ranks = [rank(answer.words, number, answer.form, answer.asked) for number in numbers]
+    counted = [number for number, at in zip(numbers, ranks, strict=True) if at > 1]
+    if not answer.form.count or not counted:
+        return False
+    after = [number for number, at in zip(numbers, ranks, strict=True) if at == 1 and number.start > counted[-1].start]
+    return any(number.value != counted[-1].value for number in after)
+
+
 def _counts_other(answer: _Answer, number: Quantity) -> bool:
     """Return whether what stands before the colon before a count is neither what is asked for nor a word for it."""
     match answer.words[max(0, number.start - 2) : number.start]:
@@ -362,6 +387,8 @@ def _counts_other(answer: _Answer, number: Quantity) -> bool:
 
 def _sided(answer: _Answer, value: Decimal) -> Ruling:
     """Return the value, with the sign of the side that the answer names on a scale of two sides."""
+    if value > 0 and {"negative", "minus"} & set(answer.words):
+        return _undecided("The sign of the number is not certain.")
     named = _DIRECTIONS & set(answer.words)
     two_sided = answer.form.dimension == "angle" or (answer.form.low is not None and answer.form.low < 0)
     if not value or not two_sided or not named:
@@ -395,6 +422,7 @@ def _announced(answer: _Answer, numbers: list[Quantity]) -> list[Quantity]:
     words = answer.words
     names = _CUES | {word for word in words if stem(word) in answer.stems}
     alone = [one for one in numbers if answer.form.count or rank(words, one, answer.form, answer.asked)]
+    alone = [one for one in alone if not _EXPLAINING & set(words[one.end : one.end + 1])]
     pairs = [(words[at - 2], words[at - 1]) if (at := one.start) > 1 else ("", "") for one in alone]
     found = [one for one, (name, link) in zip(alone, pairs, strict=True) if name in names and link in _LINKS]
     return _only(found)

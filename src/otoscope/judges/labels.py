@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from otoscope.judges.form import literal
 from otoscope.judges.music import is_merged, is_musical, merge_music
-from otoscope.judges.naming import DECADES, LANGUAGES, NAMED_THINGS, Words, bracketed, wordings_of
+from otoscope.judges.naming import DECADES, LANGUAGES, NAMED_THINGS, Words, before_brackets, wordings_of
 from otoscope.judges.options import lettered, listed, unlettered
 from otoscope.judges.question import Question
 from otoscope.judges.wording import (
@@ -47,7 +47,8 @@ _ORDINAL_LABELS = word_set("ordinals")
 _MOST_JOINED = 3
 #: What may follow a number that is an age, beside the end of a clause.
 _AGE_ENDS = frozenset({"year", "years", "or", "to", "~", "and"} | CLAUSE_END)
-_AGES = range(10, 100)
+_NO_AGE = word_set("no_age")
+_AGES = range(13, 100)
 #: Speak of things that are compared, which the labels then number, and not of a count.
 _COMPARED = re.compile(
     r"\b(?:two|three|four|both|pair of) (?:\w+ )?(?:recording|audio|clip|sentence|utterance|sample|version|word)s\b",
@@ -155,6 +156,10 @@ class Labels:
         """Return the age group of an age in years, such as "25" or "25 years"."""
         if not is_number(words[start]) or "".join(words[start + 1 : start + 2]) not in _AGE_ENDS | {""}:
             return None
+        years = words[start + 1 : start + 2] in (["year"], ["years"])
+        aged = not years or "".join(words[start + 2 : start + 3]) in {"", "old", "of"} | CLAUSE_END
+        if not aged or set(words[max(0, start - 1) : start]) & _NO_AGE:
+            return None
         age = Decimal(words[start])
         group = next((name for name in self.names if age in _AGES and DECADES[name] == age // 10), None)
         return None if group is None else (group, start + 1)
@@ -247,14 +252,15 @@ def _defined(instruction: str, names: Sequence[str]) -> dict[str, list[Words]]:
         words = [word for word in tokens(clause) if is_word(word) and word not in FILLER]
         if name_of(label) in set(names) - _POLAR and not NEGATORS & set(words):
             found.setdefault(name_of(label), []).extend(words)
-    counts = Counter(word for words in found.values() for word in set(words))
-    return {name: [(word,) for word in words if counts[word] == 1] for name, words in found.items()}
+    counts = Counter(tokens(instruction))
+    own = {name: [word for word in words if counts[word] == 1 and not is_number(word)] for name, words in found.items()}
+    return {name: [(words[0],)] for name, words in own.items() if len(words) == 1} if len(own) == len(names) else {}
 
 
 def _other_parts(label: str) -> tuple[Words, ...]:
-    """Return a label such as "MotherCall" with its words apart, and the parts of one with brackets at its end."""
+    """Return a label such as "MotherCall" with its words apart, and what stands before brackets at its end."""
     split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label)
-    return (*bracketed(tokens(label)), *(() if split == label else (tuple(name_of(split).split()),)))
+    return (before_brackets(tokens(label)), *(() if split == label else (tuple(name_of(split).split()),)))
 
 
 def _letter_names(letters: Mapping[str, str], labels: Sequence[str], *, musical: bool) -> dict[str, str]:

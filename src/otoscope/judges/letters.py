@@ -25,10 +25,14 @@ _NUMBERED = re.compile(
 )
 #: A letter that an answer ends on and settles on.
 _FINAL_LETTER = re.compile(
-    r"\b(?:hence|therefore|thus|so|(?:answer|match|option|choice) is|i (?:would )?(?:choose|pick|select))\b[:,\s]*"
+    r"\b(?:hence|therefore|thus|so|(?:correct |right |best |final )?answer is|best match is|"
+    r"i (?:would )?(?:choose|pick|select))\b[:,\s]*"
     r"(\([A-Ha-h]\))\W*$",
     re.IGNORECASE,
 )
+#: In the sentence of a letter, may say that another one is meant.
+_WORSE = frozenset({"wrong", "worst", "least", "second", "close"})
+_OPENS_WITH_NUMBER = re.compile(r"\W*\([1-8]\)(?!.*\([1-8]\))", re.DOTALL)
 _BRACKETED_LETTER = re.compile(r"\([A-Ha-h]\)")
 _DENIALS = NEGATORS | HEDGES
 #: Stand before the number of an option.
@@ -53,7 +57,9 @@ def by_letter(reading: Reading) -> Ruling | None:
     if rejected or (first and _DENIALS & set(tokens(reading.text[: first.start()]))):
         return undecided("The letter may be denied.")
     # A number may count, or stand before a remark on its option.
-    if numbered and not reading.chosen and (_DENIALS & set(reading.words) or _remarks(reading)):
+    bracketed = _OPENS_WITH_NUMBER.match(text) is not None
+    denied = _DENIALS & set(reading.words)
+    if numbered and not reading.chosen and (denied or (_remarks(reading) and not bracketed)):
         return undecided("The number need not be the answer.")
     return choice(reading, labels, "gives the letter of")
 
@@ -61,7 +67,10 @@ def by_letter(reading: Reading) -> Ruling | None:
 def _last_letter(text: str) -> str:
     """Return the letter in brackets that an answer ends on after it settled, such as "hence (B)", else the answer."""
     last = _FINAL_LETTER.search(text)
-    return text if last is None or not _BRACKETED_LETTER.search(text[: last.start()]) else last[1]
+    if last is None or not _BRACKETED_LETTER.search(text[: last.start()]):
+        return text
+    sentence = re.split(r"[.?!\n]", text[: last.start()])[-1]
+    return text if (NEGATORS | _WORSE) & set(tokens(sentence)) else last[1]
 
 
 def _remarks(reading: Reading) -> bool:

@@ -16,16 +16,15 @@ DECADES: Mapping[str, int] = {name: int(decade) for decade, *names in phrase_lis
 
 #: Wordings of one meaning, whatever the task.
 _FAMILIES = tuple(map(frozenset, phrase_list("families")))
-#: Endings of a noun and of an adjective or participle of one stem.
-_ENDINGS = phrase_list("endings")
 _SHORTEST_STEM = 4
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 _FIGURES = ("1st", "2nd", "3rd", "4th", "5th")
 _PLACES = ("1", "2", "3", "4", "5")
 _THINGS = (*sorted(NAMED_THINGS), "number")
 _MOST_FORMS = 3
+#: Look like a word in -ing without its ending, and are other words.
+_OTHER_WORDS = frozenset({"even", "noth", "dur"})
 _BRACKETS = frozenset("()[]{}")
-_ARTICLES = frozenset({"the", "a", "an"})
 
 
 def wordings_of(
@@ -66,13 +65,10 @@ def wordings_of(
     return wordings
 
 
-def bracketed(words: Sequence[str]) -> tuple[Words, ...]:
-    """Return what stands before and in the brackets at the end of a label such as "LED (the metal)"."""
+def before_brackets(words: Sequence[str]) -> Words:
+    """Return what stands before the brackets at the end of a label such as "LED (the metal)", if there are any."""
     opening = next((at for at, word in enumerate(words) if word == "("), 0)
-    before, inside = tuple(words[:opening]), tuple(words[opening + 1 : -1])
-    if not before or not inside or words[-1] != ")" or _BRACKETS & {*before, *inside}:
-        return ()
-    return before, inside[1:] if inside[1:] and inside[0] in _ARTICLES else inside
+    return tuple(words[:opening]) if words[-1:] == [")"] and not _BRACKETS & {*words[:opening]} else ()
 
 
 def _familiar(names: Sequence[str]) -> list[tuple[Words, str]]:
@@ -115,17 +111,19 @@ def _word_forms(word: str) -> set[str]:
     stem = word.removesuffix("ing")
     if stem == word:
         return forms | {f"{word.removesuffix('e')}ing"}
+    if stem in _OTHER_WORDS:
+        return forms
     return forms | {stem, f"{stem}e", re.sub(r"(\w)\1$", r"\1", stem)} if stem[2:] else forms
 
 
 def _derived(name: str) -> Iterator[Words]:
-    """Yield the adjective of a label that is a noun, and the noun of one that is an adjective: nostalgia, nostalgic."""
-    for endings in _ENDINGS:
-        for own in endings:
-            stem = name.removesuffix(own.strip("-"))
-            if name.isalpha() and name.endswith(own.strip("-")) and len(stem) >= _SHORTEST_STEM:
-                yield from ((stem + other.strip("-"),) for other in endings if other != own)
-    yield from ((adverb,) for adverb in (f"{name}ly", f"{name}ally") if name.isalpha() and adverb not in FILLER)
+    """Yield the adjective of a label that is a noun in -ness, and the adverb of a label."""
+    stem = name.removesuffix("ness")
+    if not name.isalpha() or len(stem) < _SHORTEST_STEM:
+        return
+    if stem != name:
+        yield (stem,)
+    yield from ((adverb,) for adverb in (f"{name}ly", f"{name}ally") if adverb not in FILLER)
 
 
 def _without_lead(words: Words) -> Words:

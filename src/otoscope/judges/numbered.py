@@ -36,7 +36,7 @@ def numbered(reading: Reading) -> Ruling | None:
     if not reading.labels.numbers or not values:
         return None
     if len(values) > 1:
-        between = _between(reading, numbers)
+        between = _between(reading, numbers) and not any("~" in name for name in reading.labels.names)
         return no("The answer does not choose one number.") if between else _counted(reading, numbers)
     if not reading.mentions and _in_other_unit(reading, numbers[0]):
         return undecided("The number has another unit.")

@@ -35,7 +35,8 @@ _BRACKETED_LIST = re.compile(r"[(\[]([^()\[\]]*[^()\[\]\d][,/|;][^()\[\]]*)[)\]]
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?!m(?:ajor|inor)\b)", re.IGNORECASE)
 #: Opens a list that is one of examples.
-_EXAMPLES = re.compile(r"\b(?:such as|for example|for instance|e\.\s?g\.)", re.IGNORECASE)
+_EXAMPLES = re.compile(r"\b(?:such as|for example|for instance|like)\b", re.IGNORECASE)
+_SHORT_FOR_EXAMPLE = re.compile(r"\be\.\s?g\.", re.IGNORECASE)
 
 
 def lettered(question: Question) -> dict[str, str]:
@@ -66,10 +67,14 @@ def unlettered(label: str, letters: Mapping[str, str]) -> str:
 
 def listed(instruction: str) -> list[tuple[str, ...]]:
     """Return every list in an instruction that may be its options, the likeliest reading of each sentence first."""
-    instruction = straight(instruction)
+    instruction = _SHORT_FOR_EXAMPLE.sub("for example", straight(instruction))
     lists = [tuple(one or two for one, two in _QUOTED.findall(instruction)), tuple(_LABELLED.findall(instruction))]
     lists += [pair.groups() for pair in _PAIR.finditer(instruction)]
-    lists += [tuple(_SEPARATOR.split(inside)) for inside in _BRACKETED_LIST.findall(instruction)]
+    lists += [
+        tuple(_SEPARATOR.split(inside))
+        for inside in _BRACKETED_LIST.findall(instruction)
+        if not _EXAMPLES.search(inside)
+    ]
     for sentence in re.split(r"(?<=[.?!])\s+|\n\s*\n", instruction):
         if _EXAMPLES.search(sentence):
             continue

@@ -37,6 +37,10 @@ _AUXILIARIES = word_set("auxiliaries")
 _AFTER_NO = word_set("after_no")
 _OPPOSITES = {"same": "different", "different": "same"}
 _SEPARATE = {"separate": "different", "distinct": "different", "identical": "same"}
+#: After "not", deny no more than that it is all.
+_NOT_ALL = frozenset({"only", "just", "merely"})
+#: In a question, deny something themselves, or compare, so that a denial may be a yes.
+_NEGATIVE = frozenset(map(stem, word_set("negative_verbs")))
 #: Limit a denial to a part of what was heard.
 _PARTS_OF_TIME = word_set("parts_of_time")
 #: Lists the answers, or breaks a question off with its full stops.
@@ -98,6 +102,9 @@ def echoed(reading: Reading) -> set[str]:
         return set()
     (words,) = statements
     negations = sum(word in NEGATORS | _NOBODY for word in tokens(_without_repeated_quotes(reading)))
+    persons = len({*map(singular, asked)} & _PERSONS)
+    if negations and (persons > 1 or {*map(stem, asked)} & _NEGATIVE or _limits_denial(words)):
+        return set()
     if negations > 1 or (HEDGES | {"would", "should"}) & set(words):
         return set()
     if any(_states(head, asked) for head in _heads(words)):
@@ -132,12 +139,17 @@ def denied(reading: Reading) -> set[str]:
     if asked is None or len(places) != 1 or limited or reading.doubtful or "?" in words:
         return set()
     start = places[0] + 1
-    if words[start : start + 1] == ["only"]:
+    if _limits_denial(words) or {*map(stem, asked)} & _NEGATIVE:
         return set()
     end = next((at for at in range(start, len(words)) if words[at] in CLAUSE_END), len(words))
-    content = [word for word in _content_words(words[start:end]) if word != "all"]
-    wanted = _content(asked)
-    return {"no"} if content and set(content) <= wanted and set(content) - TOPICS else set()
+    content = _content(words[start:end]) - {"all"}
+    several = len({*map(singular, asked)} & _PERSONS) > 1 or "more" in asked or any(map(is_number, words[start:end]))
+    return {"no"} if not several and content <= _content(asked) and content - TOPICS else set()
+
+
+def _limits_denial(words: Sequence[str]) -> bool:
+    """Return whether "not" stands before "only" or "just"."""
+    return any(word == "not" and after in _NOT_ALL for word, after in pairwise(words))
 
 
 def _of_things(words: Sequence[str], way: str, things: Collection[str]) -> bool:

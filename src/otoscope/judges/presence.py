@@ -27,6 +27,8 @@ _SOUGHT = re.compile(
     r"(?:(?:an?|any|some|the sound of)\s+)*([^.?!]*?)(?:\s+(?:in|on|at|within|during|audible|present)\b[^.?!]*)?[.?!]",
     re.IGNORECASE,
 )
+#: Say of persons that they are not heard, or are one.
+_UNHEARD = word_set("unheard")
 _SEXES = frozenset({"male", "female", "human", "different", "distinct"})
 _MOST_SOUGHT = 2
 #: The second one asks for no more than the number of persons.
@@ -66,7 +68,7 @@ def counted(reading: Reading) -> set[str]:
     instruction = reading.question.instruction
     if _SEVERAL.search(instruction) is None:
         return set()
-    words = ["1" if word == "single" else word for word in _first_clause(reading) if is_word(word)]
+    words = ["1" if word == "single" else word for word in reading.words if is_word(word)]
     numbers = [word for at, word in enumerate(words) if is_number(word) and _is_person(words[at + 1 : at + 2])]
     others = [word for word in words if not is_number(word) and not _is_person([word])]
     if _several_first(words, numbers, reading):
@@ -84,14 +86,6 @@ def counted(reading: Reading) -> set[str]:
     return {"yes"} if _ONLY_SEVERAL.search(instruction) else set()
 
 
-def _first_clause(reading: Reading) -> Sequence[str]:
-    """Return the words before the first comma if what follows speaks of no person and no number, else all."""
-    comma = next((at for at, word in enumerate(reading.words) if word == ","), len(reading.words))
-    rest = reading.words[comma:]
-    more = any(is_number(word) or _is_person([word]) for word in rest) or {"other", "another", "else"} & set(rest)
-    return reading.words if more or NEGATORS & set(rest) else reading.words[:comma]
-
-
 def _several_first(words: Sequence[str], numbers: Sequence[str], reading: Reading) -> bool:
     """Return whether an answer opens with two persons or more that are there, and denies and doubts nothing."""
     start = next((at for at, word in enumerate(words) if is_number(word)), len(words))
@@ -100,7 +94,7 @@ def _several_first(words: Sequence[str], numbers: Sequence[str], reading: Readin
     plural = persons == ["people"] or [*map(singular, persons)] != persons
     opens = set(words[:start]) <= ANNOUNCING | {"at", "least"} and plural and _is_person(persons)
     clear = not (NEGATORS | HEDGES | {"?"}) & set(reading.words) and not reading.doubtful
-    return one_number and opens and clear
+    return one_number and opens and clear and not _UNHEARD & set(reading.words)
 
 
 def _is_person(words: Sequence[str]) -> bool:

@@ -58,6 +58,7 @@ _COMPARING = frozenset({"rather", "than", "instead", "but"})
 REJECTING = frozenset({"incorrect", "wrong", "absent", "unlikely", "excluded", "ruled", "mistake"})
 _BEING = frozenset({"is", "are", "was", "were"})
 _DEGREES = word_set("degrees")
+_DIMINISHING = word_set("diminishing")
 #: Say that what follows is there.
 ANNOUNCING = word_set("announcing")
 #: In what is said of a thing, do not say that it is there.
@@ -70,6 +71,10 @@ _ARROW = re.compile(r"[-=]+>|[→⇒➔]")
 _CALLING = frozenset({"so", "therefore", "thus", "hence", ":"})
 _ASKING = frozenset({"which", "what", "whether", "how", "who", "why"})
 _TRUTH = frozenset({"true", "false"})
+#: Open a clause that holds only under a condition.
+_CONDITIONS = frozenset({"when", "once", "if", "unless"})
+_HEADINGS = word_set("headings")
+_LONGEST_HEADING = 3
 _NEGATING_PREFIXES = ("un", "non")
 _SHORTEST_NEGATED = 4
 _FEWEST_FOR_REST = 3
@@ -124,7 +129,7 @@ class Reading:
         while at < len(self.words):
             named = self.named[at]
             unusual = self._negated_word(at)
-            if unusual:
+            if unusual and not any(self._negated_before(found, at)):
                 found.append(Mention(unusual, at, at + 1, negated=True, doubtful=False, disputed=False, selected=True))
             if named is None or (at not in self.quoted and self._is_fragile(named[0], at, named[1])):
                 at += 1
@@ -161,6 +166,7 @@ class Reading:
         labels = self.labels
         rest = labels.names - self.denied
         one_is_right = labels.closed and not self.question.multi and not labels.compared
+        one_is_right = one_is_right and set(self.other_words) <= NEGATORS
         return rest if one_is_right and len(rest) == 1 and len(labels.names) >= _FEWEST_FOR_REST else frozenset()
 
     @property
@@ -258,10 +264,12 @@ class Reading:
     def _is_fragile(self, label: str, start: int, end: int) -> bool:
         """Return whether a label is a letter, or a word like "on", that need not name it where it stands."""
         word = self.words[start]
+        if self._is_aside(start, end):
+            return True
         if set(self.words[end : end + 1]) & _BEING and set(self.words[end + 1 : end + 2]) & _ASKING:
             return True  # "the question is which act it is"
-        if self.labels.codes and word in LANGUAGES and len(self.words) > 1:
-            return self.words[start - 1 : start] not in ([":"], ["is"], ["code"])
+        if self.labels.codes and word in LANGUAGES and sum(map(is_word, self.words)) > 1:
+            return self.words[start - 1 : start] != ["code"]
         letter = len(word) == 1 and (word.isalpha() or label != word)  # a figure may stand for another label, "second"
         if end > start + 1 or not (letter or label in _FUNCTION):
             return False
@@ -270,6 +278,12 @@ class Reading:
                 return False
         first, last = self.sentence(start)
         return end != last or last - first > _SHORT_SENTENCE
+
+    def _is_aside(self, start: int, end: int) -> bool:
+        """Return whether an adverb of a label does not end its clause or opens a sentence: "naturally, it is fake"."""
+        word, label = self.words[start], self.labels.at(self.words, start)
+        adverb = word.endswith("ly") and label is not None and not label[0].endswith("ly") and end == start + 1
+        return adverb and (start == self.sentence(start)[0] or end != self._clauses.end(end))
 
     def _negated_word(self, at: int) -> str:
         """Return the label that a word such as "unhappy" denies, or ""."""
@@ -292,6 +306,10 @@ class Reading:
             disputed = disputed or not negated
         first, last = self._clauses.start(start), self._clauses.end(end)
         disputed = disputed or self.is_question(start) or self._is_denied_after(end)
+        disputed = disputed or (self.labels.codes and "accent" in self.words[end : end + 1])
+        disputed = disputed or self._is_under_heading(start) or self.words[start - 1 : start] == ["0"]
+        disputed = disputed or bool({*self.words[self._clauses.start(start) :][:1]} & _CONDITIONS)
+        disputed = disputed or self._is_diminished(start, end)
         disputed = disputed or (label in _TRUTH and self.words[end : end + 1] == ["that"])
         disputed = disputed or self._reversals.between(first, last) > 0 or "would" in self.words[end : end + 2]
         doubtful = (
@@ -302,6 +320,21 @@ class Reading:
             or (is_number(self.words[start]) and self._is_no_plain_number(start, end))
         )
         return Mention(label, start, end, negated, doubtful, disputed, self._is_selected(start, end))
+
+    def _is_under_heading(self, start: int) -> bool:
+        """Return whether a short heading such as "other candidate:" stands before, which is none of an answer."""
+        if self.words[start - 1 : start] != [":"]:
+            return False
+        heading = self.words[self.sentence(start)[0] : start - 1]
+        own = (word for word in heading if word not in FILLER | _HEADINGS and singular(word) not in self.asked)
+        return len(heading) <= _LONGEST_HEADING and any(map(is_word, own))
+
+    def _is_diminished(self, start: int, end: int) -> bool:
+        """Return whether a word in the clause takes from the label, such as "hardly" or "negligible"."""
+        first, last = self.clause(start, end)
+        around = (*range(first, start), *range(end, last))
+        places = (at for at in around if self.words[at] in _DIMINISHING and singular(self.words[at]) not in self.asked)
+        return any(self.words[at - 1 : at + 1] != ["a", "little"] for at in places)
 
     def _negated_before(self, before: Sequence[Mention], start: int) -> tuple[bool, bool]:
         """Return whether a negation reaches the mention, and whether that is in doubt."""

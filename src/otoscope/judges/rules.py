@@ -1,7 +1,6 @@
 """Whether an answer matches its target, by rules alone: yes or no only where no doubt is left, else undecided."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -15,11 +14,10 @@ from otoscope.judges.numbered import numbered, part_of_number
 from otoscope.judges.polar import compared, contradicts_yes, denied, echoed, hedges, is_polar_word, said, says_both
 from otoscope.judges.presence import counted, found
 from otoscope.judges.question import Question, Ruling, why_unread
-from otoscope.judges.reading import Mention, Reading, sentences
+from otoscope.judges.reading import Mention, Reading
 from otoscope.judges.several import several, slots
 from otoscope.judges.verdicts import choice, no, undecided
 from otoscope.judges.wording import (
-    FILLER,
     HEDGES,
     NEGATORS,
     is_number,
@@ -28,24 +26,24 @@ from otoscope.judges.wording import (
     is_word,
     quotations,
     singular,
-    stem,
     tokens,
+    word_set,
 )
 
 #: Names the rules in the signature of a judge; changed whenever a ruling could change.
-RULES_VERSION: Final = "10"
+RULES_VERSION: Final = "11"
 
 _TRUTH: Final = {"yes": "true", "no": "false"}
 #: What an answer ends on after a reason.
 _SO = re.compile(r",\s+so\s+([^.?!]+)[.!]?\s*$", re.IGNORECASE)
-#: With "or", leave open which it is.
-_OPEN = frozenset({"could", "might", "may", "either", "possibly", "perhaps", "maybe"})
+_SPEAKING = word_set("reporting")
 _MANY_LABELS = 3
 #: Labels that say that nothing was named, and an answer that says so.
 _NOTHING = frozenset({"none", "no", "nothing"})
 _NONE_GIVEN = re.compile(
     r"(?:there is |i hear )?no (?:specific |particular )?(\w+) (?:(?:is|was|has been) )?"
-    r"(?:mentioned|specified|given|stated|named|requested|indicated)(?: in .{1,40})?$"
+    r"(?:mentioned|specified|given|stated|named|requested|indicated)"
+    r"(?: in (?:it|the (?:audio|recording|clip|command|utterance|sentence|speech|instruction|request)))?$"
 )
 _FEWEST_REPEATED = 4
 _DENIALS = NEGATORS | HEDGES
@@ -112,7 +110,8 @@ def _repeated(reading: Reading) -> Ruling | None:
     quoted = answer in ([*filter(is_word, tokens(text))] for text in quotations(reading.question.instruction))
     starts = range(len(asked) - len(answer) + 1) if len(reading.chosen) > 1 else range(0)
     listed = any(asked[at : at + len(answer)] == answer for at in starts)
-    if len(answer) < _FEWEST_REPEATED or len(reading.chosen) == 1 or not (quoted or listed):
+    chosen = reading.question.multi or len(reading.chosen) == 1
+    if len(answer) < _FEWEST_REPEATED or chosen or not (quoted or listed):
         return None
     return no("The answer repeats the instruction.")
 
@@ -124,7 +123,7 @@ def _polar(reading: Reading) -> Ruling | None:
         return no("The answer says both yes and no.")
     words = _said_of(reading)
     conclusion = _SO.search(reading.question.answer)
-    if not words and conclusion and not reading.planted:
+    if not words and conclusion and not reading.planted and not _SPEAKING & set(tokens(conclusion[1])):
         words = _said_of(Reading(replace(reading.question, answer=conclusion[1])))
     if not words and is_undetermined(reading.text):
         return no("The answer refuses.")
@@ -192,18 +191,6 @@ def _repeats_options(reading: Reading) -> bool:
     return plain and len(starts) == len(reading.chosen) and not others - HEDGES and numbers in ([], counts)
 
 
-def _wavers(reading: Reading) -> Ruling | None:
-    """Judge an answer that leaves open whether it is the target or something else."""
-    positive = [mention for mention in reading.positive if mention.label in reading.labels.target]
-    if reading.question.multi or len(positive) != 1 or len(reading.mentions) != 1 or reading.planted:
-        return None
-    (mention,) = positive
-    start, end = reading.clause(mention.start, mention.end)
-    before, after = reading.words[start : mention.start], reading.words[mention.end : end]
-    joined = before[-1:] == ["or"] or before[-2:-1] == ["or"] or after[:1] == ["or"]
-    return no("The answer does not choose.") if joined and _OPEN & {*before, *after} else None
-
-
 def _one(reading: Reading) -> Ruling | None:
     labels, chosen = reading.labels, reading.chosen
     mentions = [mention for mention in reading.positive if mention.label in chosen]
@@ -243,31 +230,6 @@ def _nothing_named(reading: Reading) -> Ruling | None:
     return choice(reading, {*nothing}, "says that nothing is named, which is")
 
 
-def _in_parts(reading: Reading) -> Ruling | None:
-    """Judge an answer that names no label as a whole, by the words of the labels that are in it.
-
-    All words of one label in a sentence name it. Words of other labels only, and none of the target, are no match.
-    """
-    labels = reading.labels
-    unclear = (NEGATORS | HEDGES | {"?"}) & set(reading.words) or reading.doubtful or reading.quotes_speech
-    if reading.mentions or unclear or not labels.closed or labels.compared or labels.numbers or labels.musical:
-        return None
-    parts = {name: {stem(word) for word in name.split() if is_word(word)} for name in labels.names}
-    figures = any(map(is_number, " ".join(labels.names).split()))
-    if figures or any(not words or words & (NEGATORS | FILLER) for words in parts.values()):
-        return None
-    longer = {name: words for name, words in parts.items() if len(words) > 1}
-    stated = [set(map(stem, filter(is_word, sentence))) for sentence in sentences(reading.words)]
-    whole = {name for name, words in longer.items() if any(words <= each for each in stated)}
-    if len(whole) == 1:
-        return choice(reading, whole, "names in parts")
-    shared = Counter(word for words in parts.values() for word in words)
-    every = set[str]().union(*stated)
-    some = {name for name, words in longer.items() if any(shared[word] == 1 for word in words & every)}
-    near = any(parts[name] & every for name in labels.target)
-    return no("The answer has words of other labels only.") if some and not whole and not near else None
-
-
 def _denied(reading: Reading) -> Ruling | None:
     doubtful = any(mention.doubtful for mention in reading.mentions)
     if not reading.chosen and reading.labels.target <= reading.denied and not doubtful:
@@ -296,10 +258,8 @@ _RULES: tuple[Callable[[Reading], Ruling | None], ...] = (
     numbered,
     concluded,
     _listed,
-    _wavers,
     _one,
     _denied,
     _nothing_named,
-    _in_parts,
     _elsewhere,
 )

@@ -3,16 +3,16 @@
 import re
 
 from otoscope.judges.labels import name_of
-from otoscope.judges.question import Ruling
+from otoscope.judges.question import Question, Ruling
 from otoscope.judges.reading import Reading
 from otoscope.judges.verdicts import choice, no, undecided
 from otoscope.judges.wording import (
     HEDGES,
     NEGATORS,
+    tokens,
 )
 
 _PARTS = re.compile(r"[,;:.?()]|\b(?:and|or)\b")
-_MOST_WORDS = 2
 _DENIALS = NEGATORS | HEDGES
 
 
@@ -22,24 +22,11 @@ def several(reading: Reading) -> Ruling | None:
         return None
     fits = reading.chosen <= reading.labels.target
     unknown = _unknown_words(reading) and (fits or not reading.labels.closed)
-    fewer = _plain_items(reading)
-    if fewer and fewer != len(reading.labels.target) and not reading.planted:
-        return no("The answer lists more or fewer labels.")
     if fits and reading.passed_over & reading.labels.target - reading.chosen:
         return undecided("A label may be named as a common word.")
     if not reading.chosen or unknown or any(mention.doubtful for mention in reading.mentions):
         return undecided("Which labels the answer chooses is not certain.")
     return choice(reading, reading.chosen, "names exactly")
-
-
-def _plain_items(reading: Reading) -> int:
-    """Return how many items an answer lists that is nothing but a list with commas, or 0."""
-    items = [item.split() for item in reading.question.answer.strip(" .\n").split(",")]
-    plain = all(0 < len(item) <= _MOST_WORDS and all(word.isalpha() for word in item) for item in items)
-    grammar = NEGATORS | HEDGES | {"and", "or", "with", "is", "are", "the"}
-    known = {word.casefold() for item in items for word in item}
-    parted = any("," in name for name in reading.labels.names)
-    return len(items) if plain and len(items) > 1 and not parted and not grammar & known else 0
 
 
 def _unknown_words(reading: Reading) -> list[str]:
@@ -58,11 +45,21 @@ def slots(reading: Reading) -> Ruling | None:
     slots = _slots_of(question.answer.strip().strip("."))
     if question.multi or len(target) == 1 or len(slots) != len(target) or question.target in question.options:
         return None
+    if not _in_order(question):
+        return None
     if sorted(slots) == sorted(target):
         return choice(reading, reading.labels.target, "fills all slots as") if slots == target else None
     listed = {name_of(part) for part in _PARTS.split(question.instruction)}
     changed = [{one, two} for one, two in zip(slots, target, strict=True) if one != two]
     return no("The answer fills a slot otherwise.") if all(pair <= listed for pair in changed) else None
+
+
+def _in_order(question: Question) -> bool:
+    """Return whether the slots that an answer names come in the order of the instruction."""
+    names = [name_of(part.rpartition(":")[0]) for part in re.split(r"[,;\n]", question.answer)]
+    asked = " ".join(tokens(question.instruction))
+    places = [asked.find(name) for name in names if name]
+    return -1 not in places and places == sorted(places)
 
 
 def _slots_of(text: str) -> list[str]:
