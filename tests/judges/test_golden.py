@@ -38,6 +38,6 @@ def test_rules_agree_with_people_where_they_decide(path: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "least", "number"), [("classification", 0.75, 700), ("regression", 0.7, 350)])
 def test_rules_decide_most_answers(kind: str, least: float, number: int) -> None:
-    statuses = [JUDGES[kind](case).status for case, _ in golden(kind)]
+    statuses = [JUDGES[kind](case).status for case, _ in golden(kind, attacks=False)]
     assert len(statuses) >= number
     assert sum(status != "undecided" for status in statuses) >= least * len(statuses)
