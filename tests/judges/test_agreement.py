@@ -20,9 +20,8 @@ from otoscope.judges.rows import AnswerRow, read_answers
 from otoscope.models import Reply
 
 KINDS: tuple[JudgedKind, JudgedKind] = ("classification", "regression")
-SETS: tuple[tuple[JudgedKind, str], ...] = tuple(
-    (kind, f"{kind}{which}") for kind in KINDS for which in ("", "-2", "-5", "-6")
-)
+WHICH = ("", "-2", "-3", "-5", "-6")
+SETS: tuple[tuple[JudgedKind, str], ...] = tuple((kind, f"{kind}{which}") for kind in KINDS for which in WHICH)
 LABELLED = Path(str(files("otoscope.judges").joinpath("labelled")))
 
 

@@ -232,6 +232,19 @@ class Reading:
         return Tally(self.words, HEDGES.__contains__)
 
     @cached_property
+    def _diminishing(self) -> Tally:
+        words = zip(["", *self.words], self.words, strict=False)
+        return Tally(["" if pair == ("a", "little") else pair[1] for pair in words], self._diminishes)
+
+    @cached_property
+    def _unannounced(self) -> Tally:
+        return Tally(self.words, lambda word: word not in ANNOUNCING)
+
+    @cached_property
+    def _absent(self) -> Tally:
+        return Tally(self.words, ABSENT.__contains__)
+
+    @cached_property
     def _reversals(self) -> Tally:
         return Tally(self.words, _REVERSING.__contains__)
 
@@ -255,6 +268,9 @@ class Reading:
     def _known_units(self) -> list[str]:
         """The units that labels or instruction speak of."""
         return [*self.asked.union(*map(str.split, self.labels.names)) & UNITS.keys()]
+
+    def _diminishes(self, word: str) -> bool:
+        return word in _DIMINISHING and singular(word) not in self.asked
 
     def _is_label(self, text: str) -> bool:
         words = self.labels.read(text)
@@ -323,18 +339,17 @@ class Reading:
 
     def _is_under_heading(self, start: int) -> bool:
         """Return whether a short heading such as "other candidate:" stands before, which is none of an answer."""
-        if self.words[start - 1 : start] != [":"]:
+        first = self.sentence(start)[0]
+        if self.words[start - 1 : start] != [":"] or start - 1 - first > _LONGEST_HEADING:
             return False
-        heading = self.words[self.sentence(start)[0] : start - 1]
+        heading = self.words[first : start - 1]
         own = (word for word in heading if word not in FILLER | _HEADINGS and singular(word) not in self.asked)
-        return len(heading) <= _LONGEST_HEADING and any(map(is_word, own))
+        return any(map(is_word, own))
 
     def _is_diminished(self, start: int, end: int) -> bool:
         """Return whether a word in the clause takes from the label, such as "hardly" or "negligible"."""
         first, last = self.clause(start, end)
-        around = (*range(first, start), *range(end, last))
-        places = (at for at in around if self.words[at] in _DIMINISHING and singular(self.words[at]) not in self.asked)
-        return any(self.words[at - 1 : at + 1] != ["a", "little"] for at in places)
+        return self._diminishing.between(first, start) + self._diminishing.between(end, last) > 0
 
     def _negated_before(self, before: Sequence[Mention], start: int) -> tuple[bool, bool]:
         """Return whether a negation reaches the mention, and whether that is in doubt."""
@@ -416,10 +431,10 @@ class Reading:
 
     def _is_subject(self, start: int, end: int) -> bool:
         """Return whether the answer begins with the label, or with its being heard, and goes on with what it does."""
-        opening = not set(self.words[:start]) - ANNOUNCING
+        opening = not self._unannounced.between(0, start)
         doing = self.words[end + 1 : end + 2] if set(self.words[end : end + 1]) & _BEING else self.words[end : end + 1]
         placed = bool(set(self.words[end : end + 1]) & _PREPOSITIONS)
-        absent = ABSENT & set(self.words[end:])
+        absent = self._absent.between(end, len(self.words)) > 0
         return opening and not absent and (placed or "".join(doing).endswith("ing"))
 
 
