@@ -20,7 +20,7 @@ from otoscope.judges.rows import AnswerRow, read_answers
 from otoscope.models import Reply
 
 KINDS: tuple[JudgedKind, JudgedKind] = ("classification", "regression")
-WHICH = ("", "-2", "-3", "-5", "-6")
+WHICH = ("", "-2", "-3", "-5", "-6", "-7")
 SETS: tuple[tuple[JudgedKind, str], ...] = tuple((kind, f"{kind}{which}") for kind in KINDS for which in WHICH)
 LABELLED = Path(str(files("otoscope.judges").joinpath("labelled")))
 
@@ -76,12 +76,14 @@ def labelled(name: str) -> list[AnswerRow]:
         ("classification", "hard-classification", 0.75),
         ("classification", "classification-5", 0.75),
         ("classification", "classification-6", 0.8),
+        ("classification", "classification-7", 0.75),
         ("regression", "regression", 0.85),
         ("regression", "regression-2", 0.85),
         ("regression", "regression-3", 0.8),
         ("regression", "hard-regression", 0.75),
         ("regression", "regression-5", 0.8),
         ("regression", "regression-6", 0.8),
+        ("regression", "regression-7", 0.85),
     ],
 )
 def test_the_rules_agree_with_the_shipped_labels(kind: JudgedKind, name: str, least_decided: float) -> None:
