@@ -39,6 +39,9 @@ MOST_BYTES = 2**32
 MOST_VALUES = 2**31
 """Most samples, all channels together, that a file may decode to: 3 hours of stereo at 96 kHz."""
 
+MOST_CHANNELS = 1024
+"""Most channels of a file that libsndfile reads. An array of more lies on its side."""
+
 FRAMES_UNKNOWN = 2**63 - 1
 """What libsndfile says where a header does not tell how many frames there are."""
 
@@ -133,7 +136,7 @@ def read_channels(source: AudioSource, name: str = "", most: int = MOST_VALUES) 
 
     Raises:
         AudioError: a subclass says what is wrong with the clip.
-        UsageError: ``source`` is none of these.
+        UsageError: ``source`` is none of these, which is a mistake of the caller and not a fault of the clip.
     """
     if isinstance(source, tuple):
         name = _printable(name or "audio")
@@ -160,16 +163,18 @@ def read_bytes(source: AudioBytes | BinaryIO, name: str) -> bytes:
     """Return the bytes of an audio file; an open file that can seek is read from its start and left where it was.
 
     Raises:
-        UndecodableAudioError: the file is closed or cannot be read.
+        UndecodableAudioError: the file cannot be read.
         UsageError: ``source`` is neither bytes nor an open binary file.
     """
     if isinstance(source, AudioBytes):
         return bytes(source)
     found = type(source).__name__
+    if getattr(source, "closed", False):
+        raise UsageError(f"{name}: the file is closed; give one that is still open, or its pathlib.Path")
     if hasattr(source, "read"):
         try:
             data = _read_whole(source)
-        except (OSError, ValueError) as error:  # ValueError: it is closed
+        except (OSError, ValueError) as error:
             raise UndecodableAudioError(f"{name}: the open file cannot be read: {error}") from error
         if isinstance(data, AudioBytes):
             return bytes(data)
@@ -212,22 +217,25 @@ def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32
 
     if len(source) != 2 or not isinstance(source[0], np.ndarray):  # noqa: PLR2004
         found = ", ".join(type(item).__name__ for item in source)
-        raise UsageError(f"{name}: a pair (numpy array, rate in Hz) is needed, not ({found})")
+        turn = "; swap them" if len(source) == 2 and isinstance(source[1], np.ndarray) else ""  # noqa: PLR2004
+        raise UsageError(f"{name}: a pair (numpy array, rate in Hz) is needed, not ({found}){turn}")
     array, rate = source
     if not isinstance(rate, int | np.integer) and not (isinstance(rate, float | np.floating) and rate.is_integer()):
-        raise UndecodableAudioError(f"{name}: the rate is {rate!r}; give whole Hz")
+        raise UsageError(f"{name}: the rate is {rate!r}; give whole Hz")
     if array.dtype.kind != "f" and array.dtype.name not in {"uint8", "int8", "int16", "int32"}:
-        raise UndecodableAudioError(
+        raise UsageError(
             f"{name}: an array of {array.dtype} is no audio; give floating point of full scale 1.0, or uint8, int8, "
             "int16 or int32 of their own"
         )
     if array.ndim not in {1, 2}:
-        raise UndecodableAudioError(f"{name}: shape {array.shape} is neither (samples,) nor (samples, channels)")
+        raise UsageError(f"{name}: shape {array.shape} is neither (samples,) nor (samples, channels)")
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite
         frames = np.asarray(array, np.float32)
     frames = frames.reshape(len(frames), -1) if frames.size else frames.reshape(0, 1)
     if frames.size and len(frames) < frames.shape[1]:
-        raise UndecodableAudioError(f"{name}: shape {array.shape} has more channels than samples; transpose the array")
+        message = f"{name}: shape {array.shape} has more channels than samples; transpose the array"
+        # A clip of so few samples that they are fewer than its channels is a fault of the clip.
+        raise (UsageError if frames.shape[1] > MOST_CHANNELS else UndecodableAudioError)(message)
     if array.dtype.kind == "u":
         frames /= 128
         frames -= 1

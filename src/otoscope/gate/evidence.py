@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_bytes, read_channels, resample
-from otoscope.errors import AudioError, TooLongAudioError, UndecodableAudioError, UsageError
+from otoscope.errors import AudioError, TooLongAudioError
 from otoscope.gate.signal import RATE
 from otoscope.records import Clip, digest
 
@@ -90,7 +90,7 @@ class Energy:
 
 
 def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
-    """Decode a clip and look at it; whatever is wrong becomes a code, never an exception.
+    """Decode a clip and look at it; whatever is wrong with its content becomes a code, never an exception.
 
     The codes are the ``reason`` of the audio errors (``missing``, ``undecodable``, ``empty``, ``non-finite``,
     ``truncated``, ``too-long``), ``unscaled`` for samples far beyond full scale, and ``anti-phase`` for channels that
@@ -99,6 +99,10 @@ def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
     Args:
         clip: the clip.
         longest: seconds; a longer clip is ``too-long``, as is one of more than ``MOST_VALUES`` samples.
+
+    Raises:
+        UsageError: the source is nothing that a clip can be read from, such as a list, a pair the wrong way round or
+            a transposed array. A slip in a program would otherwise turn all that it sends away, unnoticed.
     """
     import numpy as np
 
@@ -110,10 +114,9 @@ def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
         audio = average(channels)
         _refuse_long(audio.seconds, clip.name, longest)  # not every header says how long the audio is
         samples = resample(audio, RATE).samples
-    except (AudioError, UsageError) as error:  # a source that is none is a fault of this clip, and others follow
-        reason = error.reason if isinstance(error, AudioError) else UndecodableAudioError.reason
+    except AudioError as error:
         nothing = np.zeros(0, np.float32)
-        return Sound(digest("unusable", reason, clip.name), reason, str(error), (), nothing, 0.0, -240.0)
+        return Sound(digest("unusable", error.reason, clip.name), error.reason, str(error), (), nothing, 0.0, -240.0)
     level = peak_level(audio.samples, audio.rate)
     code, message = _examine(channels, audio)
     if not code and isinstance(source, tuple) and _holds_smaller_integers(source[0]):
