@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 JOIN_SILENCE_SECONDS = 0.5
 """Silence between joined clips (Dynamic-SUPERB Phase-2, section 4)."""
 
+SUFFIXES = frozenset(
+    {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".rf64", ".sph", ".w64", ".wav"}
+    | {".aac", ".m4a", ".mp4", ".webm"}  # through ffmpeg
+)
+"""How the names of audio files in a folder end. A file that is named itself may be called anything."""
+
 LOWEST_RATE, HIGHEST_RATE = 1_000, 768_000
 """Sampling rates in Hz that are read. Outside of them a header lies, and resampling would fill the memory or leave
 nothing."""
@@ -200,9 +206,9 @@ def _read_file(path: Path) -> bytes:
         regular = stat.S_ISREG(status.st_mode)
         data = path.read_bytes() if regular and status.st_size <= MOST_BYTES else b""
     except FileNotFoundError:
-        raise MissingAudioError(f"{name}: there is no such file; check the row's audio path") from None
+        raise MissingAudioError(f"{name}: there is no such file; check the path") from None
     except ValueError:
-        raise MissingAudioError(f"{name!r}: no file can have this name; check the row's audio path") from None
+        raise MissingAudioError(f"{name!r}: no file can have this name; check the path") from None
     except OSError as error:
         raise UndecodableAudioError(f"{name}: cannot be read: {error.strerror}") from error
     if not regular:
