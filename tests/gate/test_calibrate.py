@@ -289,6 +289,9 @@ def test_copies_of_one_sound_are_no_independent_sources() -> None:
     copies = [Row(f"c{number}", "answer", "supported", f"s{number}", sound) for number in range(4)]
     found = choose(whisper_gate(), "whisper", [*ROWS, *copies], Plan())
     assert found.notes == ("sources that share audio with others, and so are no independent ones: 4 (s0, s1, s2, ...)",)
+    gone = [failing(copy, "missing") for copy in copies]
+    found = choose(whisper_gate(), "whisper", [*ROWS, *gone], Plan())
+    assert found.notes == ("4 of 7 supported rows are turned away, c0 first: missing",)
 
 
 def risk(bound: Callable[[int, int], float], sources: int, lost: float) -> float:

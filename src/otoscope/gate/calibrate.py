@@ -457,10 +457,13 @@ def _failure(gate: Gate, row: Row) -> str:
 
 
 def _copies(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Tell of one sound under the names of several sources: they are no independent ones."""
+    """Tell of one sound under the names of several sources: they are no independent ones.
+
+    What could not be read has the digest of its failure, which says nothing about the sound.
+    """
     sources: dict[str, set[str]] = {}
     for row in rows:
-        if row.expect == "answer" and row.clustered:
+        if row.expect == "answer" and row.clustered and row.measured.code not in UNHEARD:
             sources.setdefault(row.measured.digest, set()).add(row.cluster)
     several = sorted({name for names in sources.values() if len(names) > 1 for name in names})
     if not several:
