@@ -246,6 +246,10 @@ def test_what_does_not_decide_is_flagged() -> None:
     assert read_sound(Clip((clipped, RATE), "clipped")).flags == ("clipped",)
     assert read_sound(Clip((tone() + 0.3, RATE), "offset")).flags == ("dc",)
     assert read_sound(Clip((tone(), RATE), "clean")).flags == ()
+    low = np.sin(2 * np.pi * 200 * np.arange(48_000) / 48_000)
+    for level in (1e-6, 1e-3, 0.03):  # flat by the steps of 16 bits, or too quiet for anything to have clipped it
+        assert read_sound(Clip((np.round(32767 * level * low).astype(np.int16), 48_000), "quiet")).flags == ()
+    assert read_sound(Clip((1e-6 * clipped, RATE), "almost nothing")).flags == ()
 
 
 def test_channels_that_differ_do_not_cancel() -> None:
