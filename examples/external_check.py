@@ -5,7 +5,7 @@ your own is the same: a ``task.json`` and a ``samples.jsonl`` with ``expect``, `
 
     python examples/external_check.py check
     otoscope run check --model null
-    otoscope sure report runs/check--null --gate energy+silero
+    otoscope sure report runs/check-*--null --gate energy+silero
 """
 
 import json

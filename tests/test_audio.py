@@ -167,24 +167,25 @@ def test_a_file_beyond_the_size_limit_is_not_read(tmp_path: Path) -> None:
 
 
 ARRAYS: dict[str, tuple[Any, Any, type[Exception]]] = {
-    "complex": (np.zeros(9, np.complex64), 16_000, UndecodableAudioError),
-    "objects": (np.array([None, 0.5]), 16_000, UndecodableAudioError),
-    "text": (np.array(["a", "b"]), 16_000, UndecodableAudioError),
-    "booleans": (np.zeros(9, bool), 16_000, UndecodableAudioError),
-    "int64": (np.zeros(9, np.int64), 16_000, UndecodableAudioError),
-    "0-d": (np.ones((), np.float32), 16_000, UndecodableAudioError),
-    "3-d": (np.zeros((9, 2, 2)), 16_000, UndecodableAudioError),
-    "channels-first": (np.zeros((2, 16_000)), 16_000, UndecodableAudioError),
+    "complex": (np.zeros(9, np.complex64), 16_000, UsageError),
+    "objects": (np.array([None, 0.5]), 16_000, UsageError),
+    "text": (np.array(["a", "b"]), 16_000, UsageError),
+    "booleans": (np.zeros(9, bool), 16_000, UsageError),
+    "int64": (np.zeros(9, np.int64), 16_000, UsageError),
+    "0-d": (np.ones((), np.float32), 16_000, UsageError),
+    "3-d": (np.zeros((9, 2, 2)), 16_000, UsageError),
+    "channels-first": (np.zeros((2, 16_000)), 16_000, UsageError),
+    "one-frame-of-two-channels": (np.zeros((1, 2)), 16_000, UndecodableAudioError),
     "no-samples": (np.zeros((0, 2)), 16_000, EmptyAudioError),
     "no-channels": (np.zeros((9, 0)), 16_000, EmptyAudioError),
     "beyond-float32": (np.array([0, 1e300]), 16_000, NonFiniteAudioError),
     "rate-0": (NOISE, 0, UndecodableAudioError),
     "rate-below-0": (NOISE, -16_000, UndecodableAudioError),
-    "rate-of-half-hertz": (NOISE, 16_000.5, UndecodableAudioError),
-    "rate-nan": (NOISE, float("nan"), UndecodableAudioError),
-    "rate-infinite": (NOISE, np.float64("inf"), UndecodableAudioError),
-    "rate-text": (NOISE, "16000", UndecodableAudioError),
-    "rate-none": (NOISE, None, UndecodableAudioError),
+    "rate-of-half-hertz": (NOISE, 16_000.5, UsageError),
+    "rate-nan": (NOISE, float("nan"), UsageError),
+    "rate-infinite": (NOISE, np.float64("inf"), UsageError),
+    "rate-text": (NOISE, "16000", UsageError),
+    "rate-none": (NOISE, None, UsageError),
     "list": ([0.1, 0.2], 16_000, UsageError),
     "none": (None, 16_000, UsageError),
 }
@@ -198,7 +199,7 @@ def test_a_bad_array_is_named_with_its_reason(name: str) -> None:
 
 
 def test_channels_first_is_told_to_be_transposed() -> None:
-    with pytest.raises(UndecodableAudioError, match=r"\(2, 16000\) has more channels than samples; transpose"):
+    with pytest.raises(UsageError, match=r"\(2, 16000\) has more channels than samples; transpose"):
         read_audio((np.zeros((2, 16_000)), 16_000))
 
 
@@ -206,6 +207,11 @@ def test_channels_first_is_told_to_be_transposed() -> None:
 def test_what_is_no_audio_source_is_refused(source: Any) -> None:
     with pytest.raises(UsageError, match=r"clip-7.*not"):
         read_audio(source, "clip-7")
+
+
+def test_a_pair_the_wrong_way_round_is_told_to_be_swapped() -> None:
+    with pytest.raises(UsageError, match=r"clip-7: a pair \(numpy array, rate .*not \(int, ndarray\); swap them"):
+        read_audio((16_000, NOISE), "clip-7")  # type: ignore[arg-type]
 
 
 def test_a_uint8_array_is_what_the_same_wav_is() -> None:

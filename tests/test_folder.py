@@ -360,7 +360,7 @@ def test_check_names_every_problem_and_does_not_sound_like_success(make_task: Ma
         "tones other: label: 'middle' is not among the options low, high",
         "tones blank: label: empty",
         f"{folder / 'samples.jsonl'}: row 4: audio: missing; the row has id, instruction, label; {advice}",
-        f"tones gone: missing: {folder / 'gone.wav'}: there is no such file; check the row's audio path",
+        f"tones gone: missing: {folder / 'gone.wav'}: there is no such file; check the path",
         f"{folder / 'task.json'}: synonyms: 'hihg' is neither an option nor the label of a row",
     ]
     assert result.stdout.splitlines()[-1] == "tones: 5 samples, 5 problems"

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 JOIN_SILENCE_SECONDS = 0.5
 """Silence between joined clips (Dynamic-SUPERB Phase-2, section 4)."""
 
+SUFFIXES = frozenset(
+    {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".rf64", ".sph", ".w64", ".wav"}
+    | {".aac", ".m4a", ".mp4", ".webm"}  # through ffmpeg
+)
+"""How the names of audio files in a folder end. A file that is named itself may be called anything."""
+
 LOWEST_RATE, HIGHEST_RATE = 1_000, 768_000
 """Sampling rates in Hz that are read. Outside of them a header lies, and resampling would fill the memory or leave
 nothing."""
@@ -38,6 +44,9 @@ MOST_BYTES = 2**32
 
 MOST_VALUES = 2**31
 """Most samples, all channels together, that a file may decode to: 3 hours of stereo at 96 kHz."""
+
+MOST_CHANNELS = 1024
+"""Most channels of a file that libsndfile reads. An array of more lies on its side."""
 
 FRAMES_UNKNOWN = 2**63 - 1
 """What libsndfile says where a header does not tell how many frames there are."""
@@ -133,7 +142,7 @@ def read_channels(source: AudioSource, name: str = "", most: int = MOST_VALUES) 
 
     Raises:
         AudioError: a subclass says what is wrong with the clip.
-        UsageError: ``source`` is none of these.
+        UsageError: ``source`` is none of these, which is a mistake of the caller and not a fault of the clip.
     """
     if isinstance(source, tuple):
         name = _printable(name or "audio")
@@ -160,16 +169,18 @@ def read_bytes(source: AudioBytes | BinaryIO, name: str) -> bytes:
     """Return the bytes of an audio file; an open file that can seek is read from its start and left where it was.
 
     Raises:
-        UndecodableAudioError: the file is closed or cannot be read.
+        UndecodableAudioError: the file cannot be read.
         UsageError: ``source`` is neither bytes nor an open binary file.
     """
     if isinstance(source, AudioBytes):
         return bytes(source)
     found = type(source).__name__
+    if getattr(source, "closed", False):
+        raise UsageError(f"{name}: the file is closed; give one that is still open, or its pathlib.Path")
     if hasattr(source, "read"):
         try:
             data = _read_whole(source)
-        except (OSError, ValueError) as error:  # ValueError: it is closed
+        except (OSError, ValueError) as error:
             raise UndecodableAudioError(f"{name}: the open file cannot be read: {error}") from error
         if isinstance(data, AudioBytes):
             return bytes(data)
@@ -195,9 +206,9 @@ def _read_file(path: Path) -> bytes:
         regular = stat.S_ISREG(status.st_mode)
         data = path.read_bytes() if regular and status.st_size <= MOST_BYTES else b""
     except FileNotFoundError:
-        raise MissingAudioError(f"{name}: there is no such file; check the row's audio path") from None
+        raise MissingAudioError(f"{name}: there is no such file; check the path") from None
     except ValueError:
-        raise MissingAudioError(f"{name!r}: no file can have this name; check the row's audio path") from None
+        raise MissingAudioError(f"{name!r}: no file can have this name; check the path") from None
     except OSError as error:
         raise UndecodableAudioError(f"{name}: cannot be read: {error.strerror}") from error
     if not regular:
@@ -212,22 +223,25 @@ def _from_array(source: tuple[Any, ...], name: str) -> tuple["NDArray[np.float32
 
     if len(source) != 2 or not isinstance(source[0], np.ndarray):  # noqa: PLR2004
         found = ", ".join(type(item).__name__ for item in source)
-        raise UsageError(f"{name}: a pair (numpy array, rate in Hz) is needed, not ({found})")
+        turn = "; swap them" if len(source) == 2 and isinstance(source[1], np.ndarray) else ""  # noqa: PLR2004
+        raise UsageError(f"{name}: a pair (numpy array, rate in Hz) is needed, not ({found}){turn}")
     array, rate = source
     if not isinstance(rate, int | np.integer) and not (isinstance(rate, float | np.floating) and rate.is_integer()):
-        raise UndecodableAudioError(f"{name}: the rate is {rate!r}; give whole Hz")
+        raise UsageError(f"{name}: the rate is {rate!r}; give whole Hz")
     if array.dtype.kind != "f" and array.dtype.name not in {"uint8", "int8", "int16", "int32"}:
-        raise UndecodableAudioError(
+        raise UsageError(
             f"{name}: an array of {array.dtype} is no audio; give floating point of full scale 1.0, or uint8, int8, "
             "int16 or int32 of their own"
         )
     if array.ndim not in {1, 2}:
-        raise UndecodableAudioError(f"{name}: shape {array.shape} is neither (samples,) nor (samples, channels)")
+        raise UsageError(f"{name}: shape {array.shape} is neither (samples,) nor (samples, channels)")
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite
         frames = np.asarray(array, np.float32)
     frames = frames.reshape(len(frames), -1) if frames.size else frames.reshape(0, 1)
     if frames.size and len(frames) < frames.shape[1]:
-        raise UndecodableAudioError(f"{name}: shape {array.shape} has more channels than samples; transpose the array")
+        message = f"{name}: shape {array.shape} has more channels than samples; transpose the array"
+        # A clip of so few samples that they are fewer than its channels is a fault of the clip.
+        raise (UsageError if frames.shape[1] > MOST_CHANNELS else UndecodableAudioError)(message)
     if array.dtype.kind == "u":
         frames /= 128
         frames -= 1

@@ -14,8 +14,9 @@ from otoscope.judges.labels import name_of
 from otoscope.keys import KeyIndex
 from otoscope.metrics import IN_UNITS, Metric, Rows
 from otoscope.metrics.edit import RunOn
-from otoscope.records import Outcome, Prediction, Score, add_usage
+from otoscope.records import GateOutcome, Outcome, Prediction, Score, add_usage
 from otoscope.relative import scale
+from otoscope.runner.gating import Decided
 from otoscope.runner.judging import find_judgement, is_choosable, question_of
 from otoscope.runner.log import Log
 from otoscope.stats import count_clusters, interval, name_code
@@ -73,6 +74,7 @@ class Reading(NamedTuple):
         changes: what was done to the clips before the model got them.
         usage: what the answer took, and what its judgement, each with the key of its record.
         asr: the speech recognition that wrote the answer down, or an empty string.
+        decided: what the gate said; ``answer`` where there was none.
     """
 
     row: Mapping[str, Any]
@@ -86,6 +88,7 @@ class Reading(NamedTuple):
     changes: tuple[str, ...] = ()
     usage: tuple[tuple[str, Mapping[str, float]], ...] = ()
     asr: str = ""
+    decided: GateOutcome = "answer"
 
 
 class Reader:
@@ -96,16 +99,20 @@ class Reader:
         judge: the judge whose judgements count; None where the task is not judged.
         predictions: the answers.
         judgements: what judges said of them.
+        decided: what the run's gate decided; None where it had none.
 
     Attributes:
         metrics: the task's metrics, the primary one first.
     """
 
-    def __init__(self, task: Task, judge: Judge | None, predictions: Log, judgements: Log) -> None:
+    def __init__(
+        self, task: Task, judge: Judge | None, predictions: Log, judgements: Log, decided: Decided | None = None
+    ) -> None:
         self.task = task
         self._judge = None if task.kind == "sequence" else judge
         self._predictions = predictions
         self._judgements = judgements
+        self._decided = decided
         names = (task.primary, *(name for name in task.metrics if name != task.primary))
         self.metrics = [task.metric(name) for name in names]
 
@@ -133,6 +140,8 @@ class Reader:
         )
         if prediction.status == "ok" and row["expect"] == "abstain":
             return reading._replace(outcome="unsupported", reason="the row holds nothing to answer")
+        if prediction.status == "abstained" and self._decided is not None:
+            return reading._replace(decided=self._decided.outcome(row["content"]))
         if prediction.status != "ok" or self._judge is None:
             return reading
         kind: JudgedKind = "classification" if self.task.kind == "classification" else "regression"
@@ -173,6 +182,7 @@ class TaskScores:
         usage: what the answers and their judgements took, such as tokens, each of them once.
         written_down_by: how many spoken answers each speech recognition wrote down.
         notes: what to know before the scores are believed.
+        turned_away: how many samples the gate turned away, by its outcome and reason.
     """
 
     scores: list[Score] = field(default_factory=list)
@@ -183,6 +193,7 @@ class TaskScores:
     usage: dict[str, float] = field(default_factory=dict)
     written_down_by: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    turned_away: Counter[tuple[GateOutcome, str]] = field(default_factory=Counter)
 
 
 def _named_judge(usage: Mapping[str, float]) -> dict[str, float]:
@@ -261,6 +272,8 @@ class TaskScorer:
             self._result.written_down_by[reading.asr] += 1
         if reading.judge:
             self._result.judged_by[reading.judge] += 1
+        if reading.decided != "answer":
+            self._result.turned_away[reading.decided, reading.reason] += 1
         if reading.outcome in MISSING:
             self._result.missing.append(Missing(self._task.id, row["id"], reading.outcome, reading.reason))
         if reading.outcome == "ok":

@@ -289,6 +289,9 @@ def test_copies_of_one_sound_are_no_independent_sources() -> None:
     copies = [Row(f"c{number}", "answer", "supported", f"s{number}", sound) for number in range(4)]
     found = choose(whisper_gate(), "whisper", [*ROWS, *copies], Plan())
     assert found.notes == ("sources that share audio with others, and so are no independent ones: 4 (s0, s1, s2, ...)",)
+    gone = [failing(copy, "missing") for copy in copies]
+    found = choose(whisper_gate(), "whisper", [*ROWS, *gone], Plan())
+    assert found.notes == ("4 of 7 supported rows are turned away, c0 first: missing",)
 
 
 def risk(bound: Callable[[int, int], float], sources: int, lost: float) -> float:
@@ -397,13 +400,53 @@ def test_a_set_is_calibrated_end_to_end(tmp_path: Path) -> None:
     assert seen == [1, 2, 3, 4]
     save(found, tmp_path / "gate.json")
     assert load_gate(str(tmp_path / "gate.json")).signature == found.gate.signature
-    with pytest.raises(TaskError, match="no rows of the split 'train'"):
+    with pytest.raises(TaskError, match="no rows of the split 'train'; they are of dev"):
         read_split(folder / "dev", "train")
+    with pytest.raises(TaskError, match="no task folder of the split 'devv'; there are dev"):
+        read_split(folder, "devv")
     with pytest.raises(UsageError, match="no threshold to choose"):
         calibrate(folder, "energy", Plan())
     for whole in ("sure-paper", "gate.json"):
         with pytest.raises(UsageError, match=f"{whole} is a whole gate"):
             calibrate(folder, whole, Plan())
+
+
+def task_folder(folder: Path, *splits: str | None) -> Path:
+    """Write a task folder with one row a split; None leaves the column out."""
+    rows = [
+        {"id": f"r{number}", "audio": "x.wav", "instruction": "?", "label": "", "expect": "answer", "split": split}
+        for number, split in enumerate(splits)
+    ]
+    lines = [json.dumps({name: value for name, value in row.items() if value is not None}) for row in rows]
+    folder.mkdir(parents=True)
+    (folder / "samples.jsonl").write_text("\n".join(lines))
+    (folder / "task.json").write_text(json.dumps({"name": "set", "metrics": ["wer"]}))
+    return folder
+
+
+def test_a_split_that_no_row_names_is_none(tmp_path: Path) -> None:
+    plain = task_folder(tmp_path / "plain", None, None)
+    assert [sample.id for sample in read_split(plain, "dev")] == ["r0", "r1"]
+    for split in ("devv", "train", ""):
+        with pytest.raises(TaskError, match=rf"no split '{split}', since no row names one; .* column split"):
+            read_split(plain, split)
+    named = task_folder(tmp_path / "named", "train", "dev")
+    assert [sample.id for sample in read_split(named, "dev")] == ["r1"]
+    with pytest.raises(TaskError, match="no rows of the split 'devv'; they are of dev, train"):
+        read_split(named, "devv")
+    with pytest.raises(TaskError, match="row r1 names no split, and others do"):
+        read_split(task_folder(tmp_path / "half", "train", None), "dev")
+    task_folder(tmp_path / "set" / "train", None)
+    assert [sample.id for sample in read_split(tmp_path / "set", "train")] == ["r0"]
+
+
+def test_overlap_is_not_trained_on_the_rows_that_its_limit_is_chosen_on(tmp_path: Path) -> None:
+    plain = task_folder(tmp_path / "plain", None, None)
+    with pytest.raises(TaskError, match=r"overlap is trained on rows of a split train, apart from dev: .*column split"):
+        calibrate(plain, "energy+silero+overlap", Plan())
+    named = task_folder(tmp_path / "named", "train", "train")
+    with pytest.raises(UsageError, match="--split train: overlap is trained on these rows"):
+        calibrate(named, "energy+silero+overlap", Plan(split="train"))
 
 
 def test_thresholds_that_are_not_chosen_have_to_be_known(tmp_path: Path) -> None:

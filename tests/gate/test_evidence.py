@@ -133,7 +133,7 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "no bytes": (lambda _: b"", "empty"),
     "one sample at a high rate": (lambda _: (np.ones(1, np.float32), 96_000), "empty"),
     "a rate of none": (lambda _: (tone(), 0), "undecodable"),
-    "a rate that is no number": (lambda _: (tone(), "fast"), "undecodable"),
+    "one frame of two channels": (lambda _: (np.ones((1, 2), np.float32), RATE), "undecodable"),
     "a pipe": (named_pipe, "undecodable"),
     "one sample": (lambda _: (np.ones(1, np.float32), RATE), "too-short"),
     "just too short": (lambda _: (tone(0.099), RATE), "too-short"),
@@ -161,7 +161,6 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "16 bits in an int32 array": (lambda _: ((tone() * 32767).astype(np.int32), RATE), "unscaled"),
     "dither in an int32 array": (lambda _: (np.tile(np.array([-1, 0, 1, 2], np.int32), RATE), RATE), "near-silent"),
     "zeros in an int32 array": (lambda _: (np.zeros(RATE, np.int32), RATE), "near-silent"),
-    "int64": (lambda _: ((tone() * 32767).astype(np.int64), RATE), "undecodable"),
     "silence in 8 channels": (lambda _: many_channels(), "too-long"),
     "int32": (lambda _: ((tone().astype(np.float64) * 2**31).astype(np.int32), RATE), "evidence"),
     "integers": (lambda _: ((tone() * 32767).astype(np.int16), RATE), "evidence"),
@@ -181,14 +180,30 @@ HOSTILE: dict[str, tuple[Make, str]] = {
     "mp3 called wav": (renamed_mp3, "evidence"),
     "an open file": (lambda _: io.BytesIO(wav(tone())), "evidence"),
     "an open file that was read": (lambda _: read_before(wav(tone())), "evidence"),
-    "a closed file": (lambda _: closed(), "undecodable"),
-    "a text file that holds a path": (lambda folder: io.StringIO(str(renamed_mp3(folder))), "undecodable"),
-    "a list": (lambda _: [0.1, 0.2], "undecodable"),
-    "nothing": (lambda _: None, "undecodable"),
-    "an array without a rate": (lambda _: (tone(),), "undecodable"),
     "a bytearray": (lambda _: bytearray(wav(tone())), "evidence"),
     "a memoryview": (lambda _: memoryview(wav(tone())), "evidence"),
 }
+
+
+MISTAKES: dict[str, tuple[Make, str]] = {
+    "the rate first": (lambda _: (RATE, tone()), r"not \(int, ndarray\); swap them"),
+    "channels first": (lambda _: (np.stack([tone(), tone()]), RATE), "transpose the array"),
+    "a rate that is no number": (lambda _: (tone(), "fast"), "give whole Hz"),
+    "int64": (lambda _: ((tone() * 32767).astype(np.int64), RATE), "an array of int64 is no audio; give"),
+    "a closed file": (lambda _: closed(), "the file is closed; give one that is still open"),
+    "a text file that holds a path": (lambda folder: io.StringIO(str(renamed_mp3(folder))), "not StringIO of str"),
+    "a list": (lambda _: [0.1, 0.2], r"a pair \(array, rate\), not list"),
+    "nothing": (lambda _: None, "not NoneType"),
+    "an array without a rate": (lambda _: (tone(),), r"a pair \(numpy array, rate in Hz\) is needed"),
+}
+"""What is no source of audio: a mistake of the program, whatever the audio."""
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_of_the_program_is_raised_and_does_not_turn_the_clip_away(name: str, tmp_path: Path) -> None:
+    make, message = MISTAKES[name]
+    with pytest.raises(UsageError, match=f"^{name}: .*{message}"):
+        load_gate("energy").decide([Clip(make(tmp_path), name)])
 
 
 def test_hostile_inputs_get_their_reason_and_the_rest_is_decided(tmp_path: Path) -> None:
@@ -231,6 +246,10 @@ def test_what_does_not_decide_is_flagged() -> None:
     assert read_sound(Clip((clipped, RATE), "clipped")).flags == ("clipped",)
     assert read_sound(Clip((tone() + 0.3, RATE), "offset")).flags == ("dc",)
     assert read_sound(Clip((tone(), RATE), "clean")).flags == ()
+    low = np.sin(2 * np.pi * 200 * np.arange(48_000) / 48_000)
+    for level in (1e-6, 1e-3, 0.03):  # flat by the steps of 16 bits, or too quiet for anything to have clipped it
+        assert read_sound(Clip((np.round(32767 * level * low).astype(np.int16), 48_000), "quiet")).flags == ()
+    assert read_sound(Clip((1e-6 * clipped, RATE), "almost nothing")).flags == ()
 
 
 def test_channels_that_differ_do_not_cancel() -> None:

@@ -1,6 +1,7 @@
 """``otoscope gate`` through its own process."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,10 @@ import soundfile
 from conftest import write_clip
 
 
-def gate(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def gate(*arguments: str | Path, given: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "otoscope", "gate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    with (given or Path(os.devnull)).open() as standard_input:
+        return subprocess.run(command, stdin=standard_input, capture_output=True, text=True, check=False)
 
 
 def test_each_file_is_one_json_line(tmp_path: Path) -> None:
@@ -32,6 +34,38 @@ def test_a_file_that_cannot_be_examined_fails_and_the_others_are_decided(tmp_pat
     result = gate("check", tmp_path / "absent.wav", tone, "--gate", "energy")
     assert result.returncode == 1
     assert [line.split()[1] for line in result.stdout.splitlines()] == ["missing", "evidence"]
+
+
+def test_one_clip_is_read_from_standard_input(tmp_path: Path) -> None:
+    tone = write_clip(tmp_path / "tone.flac", 1.0)
+    [first, second] = gate("check", "-", tone, "--gate", "energy", "--json", given=tone).stdout.splitlines()
+    by_name, by_file = json.loads(first), json.loads(second)
+    assert (by_name["file"], by_name["reason"], by_name["key"]) == ("-", "evidence", by_file["key"])
+    empty = gate("check", "-", "--gate", "energy")
+    assert (empty.returncode, empty.stdout) == (1, "abstain  empty             -: the file has no bytes\n")
+    twice = gate("check", "-", "-", given=tone)
+    assert (twice.returncode, "name it once" in twice.stderr) == (2, True)
+
+
+def test_a_folder_stands_for_its_audio_files(tmp_path: Path) -> None:
+    for name in ("b.flac", "a/z.WAV", "a/c.ogg", "notes.txt"):
+        write_clip(tmp_path / name, 1.0) if name.endswith("WAV") else (tmp_path / name).write_bytes(b"")
+    result = gate("check", tmp_path, "--gate", "energy", "--json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(row["file"], row["reason"]) for row in rows] == [
+        (str(tmp_path / "a/c.ogg"), "empty"),
+        (str(tmp_path / "a/z.WAV"), "evidence"),
+        (str(tmp_path / "b.flac"), "empty"),
+    ]
+    (tmp_path / "none").mkdir()
+    result = gate("check", tmp_path / "none")
+    assert result.returncode == 2
+    assert "none: no audio file in this folder" in result.stderr
+
+
+def test_a_file_that_is_not_there_is_no_row(tmp_path: Path) -> None:
+    said = gate("check", tmp_path / "absent.wav", "--gate", "energy").stdout
+    assert said.endswith("absent.wav: there is no such file; check the path\n")
 
 
 def test_what_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from conftest import write_clip
 
 import otoscope
+from otoscope.cli.display import print_result
 from otoscope.cli.main import cli
 from otoscope.errors import RunError, UsageError
 from otoscope.gate.evidence import Energy
@@ -114,6 +115,36 @@ def test_answers_are_shared_and_rejections_are_not_confused_with_them(task: Path
     rows = [Prediction.from_json(json.loads(line)) for line in lines]
     assert len({row.key for row in rows}) == 12
     assert {row.status for row in rows[8:]} == {"abstained"}
+
+
+class Asking:
+    """Turns low tones away as silence, asks which voice is meant of the lowest two, and admits the rest."""
+
+    id, signature = "asking", "asking-1"
+    settings: Mapping[str, Any] = {}
+
+    def decide(self, clips: Any, prompt: str = "") -> Decision:
+        del prompt
+        number = int(Path(clips[0].name).stem)
+        if number < 2:
+            return Decision("", self.id, "clarify", "ambiguous-source")
+        return Decision("", self.id, "answer" if number < 3 else "abstain", "evidence" if number < 3 else "near-silent")
+
+
+def test_a_run_tells_what_its_gate_turned_away(task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(task, tmp_path / "gated", Counting(), Asking())
+    told = "Gate asking: turned away 7 of 8: 5 near-silent, 2 ambiguous-source (clarify)"
+    print_result(result)
+    assert told in capsys.readouterr().out.splitlines()
+    content = json.loads((tmp_path / "gated" / "scores.json").read_text())
+    assert content["gate"] == "asking"
+    assert content["turned_away"] == {"tones": {"abstain": {"near-silent": 5}, "clarify": {"ambiguous-source": 2}}}
+    report = (tmp_path / "gated" / "report.md").read_text()
+    assert "| tones | 7 of 8 | 5 | 2 |" in report.splitlines()
+    assert otoscope.score_run(tmp_path / "gated").to_json() == content
+    print_result(run(task, tmp_path / "gated", Counting(), gate=None))
+    assert "Gate" not in capsys.readouterr().out
+    assert "## Gate" not in (tmp_path / "gated" / "report.md").read_text()
 
 
 def test_another_threshold_is_another_gate(task: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from otoscope.cli.options import print_json, say
 from otoscope.records import Score
-from otoscope.report.tables import HEADINGS, amount, cells, for_terminal
+from otoscope.report.tables import HEADINGS, amount, cells, for_terminal, refused
 from otoscope.runner.local import Begun, Counted, Event, RunResult, Scored
 
 SHOWN = 10
@@ -131,6 +131,11 @@ def _remarks(result: RunResult) -> Iterator[str]:
         yield f"{undecided} undecided by the rules. To ask a language model: {command}"
     for task, scores in result.tasks.items():
         yield from (f"note: {task}: {note}" for note in scores.notes)
+    if result.gate:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in refused(result.turned_away).items())
+        seen = sum(task.scores[0].n for task in result.tasks.values() if task.scores)
+        told = f"{result.turned_away.total()} of {seen}"
+        yield f"Gate {result.gate}: turned away {told}{': ' if reasons else ''}{reasons}"
     judged = result.to_json()["judged_by"]
     if judged:
         yield "Judged: " + ", ".join(f"{count} by {judge}" for judge, count in sorted(judged.items()))

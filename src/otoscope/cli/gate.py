@@ -1,5 +1,7 @@
 """``otoscope gate``: decide about files, and calibrate a gate."""
 
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,11 +9,14 @@ import click
 
 from otoscope.cli.options import Decorated, json_option, key_values, print_json, say
 from otoscope.cli.sure_report import replay_command
+from otoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from otoscope.gate.calibrate import Calibrated
     from otoscope.gate.rule import Gate
-    from otoscope.records import Decision
+    from otoscope.records import Clip, Decision
+
+STANDARD_INPUT = Path("-")
 
 UNREADABLE = {"missing", "undecodable", "empty", "non-finite", "truncated", "too-long"}
 """Reasons that say the audio could not be read."""
@@ -63,7 +68,7 @@ def list_gates() -> int:
 
 
 @command.command("check")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="FILE|DIR|-...", type=click.Path(path_type=Path))
 @click.option("--gate", "spec", metavar="PRESET|FILE", default="energy+silero", show_default=True, help="The gate.")
 @click.option("--threshold", type=float, help="Threshold of whisper and whisper_text, 0 to 1.")
 @click.option(
@@ -89,40 +94,69 @@ def check_files(
     \b
     Examples:
       otoscope gate check call.wav hold-music.wav
-      otoscope gate check *.flac --gate energy+whisper --json
+      otoscope gate check recordings --gate energy+whisper --json
+      arecord -d 5 -f S16_LE -r 16000 | otoscope gate check -
+
+    A folder stands for the audio files in it and below it, by name; - for one file on standard input.
 
     Exit status 1 says that a file could not be examined; the others are decided.
     """
     from otoscope.gate.rule import load_gate
-    from otoscope.records import Clip
 
+    paths = list(_paths(files))
     gate: Gate = load_gate(spec, options=key_values("-G", options), threshold=threshold, force=force)
     status = 0
-    for file in files:
-        decision = gate.decide([Clip(file, str(file))])
-        message = _explain(file) if decision.reason in EXPLAINED else ""
+    for clip in map(_clip, paths):
+        decision = gate.decide([clip])
+        message = _explain(clip) if decision.reason in EXPLAINED else ""
         say_decision = click.echo if as_json else say
-        say_decision((_json if as_json else _line)(file, decision, message))
+        say_decision((_json if as_json else _line)(clip.name, decision, message))
         if decision.reason in NO_EVIDENCE or (strict and not decision.admit):
             status = 1
     return status
 
 
-def _explain(file: Path) -> str:
-    """Return what is wrong with a file, in words; logged decisions do not hold it, so the file is looked at again."""
-    from otoscope.gate.evidence import read_sound
+def _paths(files: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that are named, and those in the folders that are."""
+    from otoscope.audio import SUFFIXES
+
+    if files.count(STANDARD_INPUT) > 1:
+        raise UsageError("-: standard input is read once; name it once")
+    for file in files:
+        if not file.is_dir():
+            yield file
+            continue
+        found = sorted(path for path in file.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+        if not found:
+            raise UsageError(f"{file}: no audio file in this folder or below it ({', '.join(sorted(SUFFIXES))})")
+        yield from found
+
+
+def _clip(file: Path) -> "Clip":
+    """Return a file, or what is on standard input, as a clip."""
     from otoscope.records import Clip
 
-    return read_sound(Clip(file, str(file))).message
+    if file != STANDARD_INPUT:
+        return Clip(file, str(file))
+    if sys.stdin is None:
+        raise UsageError("-: standard input is closed; send an audio file to it")
+    return Clip(sys.stdin.buffer.read(), "-")
 
 
-def _json(file: Path, decision: "Decision", message: str) -> str:
+def _explain(clip: "Clip") -> str:
+    """Return what is wrong with a clip, in words; logged decisions do not hold it, so the clip is looked at again."""
+    from otoscope.gate.evidence import read_sound
+
+    return read_sound(clip).message
+
+
+def _json(file: str, decision: "Decision", message: str) -> str:
     from otoscope.records import dump_json
 
-    return dump_json({"file": str(file), **decision.to_json(), **({"message": message} if message else {})})
+    return dump_json({"file": file, **decision.to_json(), **({"message": message} if message else {})})
 
 
-def _line(file: Path, decision: "Decision", message: str) -> str:
+def _line(file: str, decision: "Decision", message: str) -> str:
     scores = " ".join(f"{name}={value:.3g}" for name, value in decision.scores.items())
     flags = f"  [{', '.join(decision.flags)}]" if decision.flags else ""
     # The message begins with the name of the file.

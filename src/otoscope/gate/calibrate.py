@@ -31,6 +31,8 @@ RuleName = Literal["zero_reject", "bounded"]
 CHOSEN = ("no_speech_prob", "avg_logprob", "silero", "webrtc", "tagger", "whisper", "whisper_text")
 """Names with a threshold to choose; of those that a gate has, that of the last is chosen."""
 BABBLE = "babble"
+DEV, TRAIN = "dev", "train"
+"""The split that a threshold is usually chosen on, and the one that the overlap classifier is trained on."""
 OVERLAP_REJECTS = 0.05
 """Share of supported rows that the overlap classifier may turn away under ``bounded``; under ``zero_reject`` none."""
 UNHEARD = frozenset(error.reason for error in AudioError.__subclasses__())
@@ -59,7 +61,7 @@ class Plan:
     rule: RuleName = "zero_reject"
     alpha: float = 0.02
     delta: float = 0.05
-    split: str = "dev"
+    split: str = DEV
     languages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -98,8 +100,8 @@ def calibrate(
 
     Raises:
         UsageError: the gate has no threshold to choose, or the data cannot show what ``bounded`` asks for, as where
-            its rows do not name their sources.
-        TaskError: the split is missing, or lacks rows of either sort.
+            its rows do not name their sources; or ``overlap`` would be trained on the rows that limits are chosen on.
+        TaskError: the split is missing, or lacks rows of either sort; or ``overlap`` has no rows to be trained on.
         ModelLoadingError: a signal cannot be loaded.
     """
     main = _main_name(spec)
@@ -107,7 +109,7 @@ def calibrate(
     samples = read_split(folder, plan.split)
     if plan.rule == "bounded":
         _need_sources(samples, str(folder))
-    overlap = train(read_split(folder, "train")) if "overlap" in part_names(spec) else None
+    overlap = train(_training_rows(folder, plan)) if "overlap" in part_names(spec) else None
     gate = assemble(spec, options or {}, limits, overlap)
     rows = measure_rows(gate, samples, watch)
     return choose(gate, CONDITIONS[main].score, rows, plan)
@@ -233,15 +235,42 @@ def sources_needed(alpha: float, delta: float, failed: int = 0) -> int:
 def read_split(folder: Path, split: str) -> list[Sample]:
     """Return the samples of a split: the task folder of that name, or the rows of one task that name the split.
 
+    The rows of one task of which none names a split are ``dev`` as a whole: nothing tells some of them apart.
+
     Raises:
-        TaskError: there are none.
+        TaskError: there are none, or some rows name a split and others do not; the message names what is there.
     """
-    inner = folder / split / "task.json"
-    samples = list(read_samples(read_task(inner if inner.is_file() else folder)))
-    chosen = [sample for sample in samples if sample.meta.get("split", split) == split]
+    folders = sorted(file.parent.name for file in folder.glob("*/task.json"))
+    inner = split in folders
+    if not inner and folders and not (folder / "task.json").is_file():
+        raise TaskError(f"{folder}: no task folder of the split {split!r}; there are {', '.join(folders)}")
+    samples = list(read_samples(read_task(folder / split if inner else folder)))
+    named = {sample.id: str(sample.meta["split"]) for sample in samples if sample.meta.get("split") not in (None, "")}
+    if not named and (inner or split == DEV):
+        return samples
+    if not named:
+        raise TaskError(
+            f"{folder}: no split {split!r}, since no row names one; write them into a column split (as {TRAIN} and "
+            f"{DEV}) or into a task folder each ({TRAIN}/task.json, {DEV}/task.json)"
+        )
+    unmarked = next((sample.id for sample in samples if sample.id not in named), None)
+    if unmarked is not None and not inner:
+        raise TaskError(f"{folder}: row {unmarked} names no split, and others do; write one into its column split")
+    chosen = [sample for sample in samples if named.get(sample.id, split) == split]
     if not chosen:
-        raise TaskError(f"{folder}: no rows of the split {split!r}")
+        there = ", ".join(sorted(set(named.values())))
+        raise TaskError(f"{folder}: no rows of the split {split!r}; they are of {there}")
     return chosen
+
+
+def _training_rows(folder: Path, plan: Plan) -> list[Sample]:
+    """Return the rows that ``overlap`` is trained on; a classifier scores the rows that it has seen too well."""
+    if plan.split == TRAIN:
+        raise UsageError(f"--split {TRAIN}: overlap is trained on these rows; choose the limits on others, as {DEV}")
+    try:
+        return read_split(folder, TRAIN)
+    except TaskError as error:
+        raise TaskError(f"overlap is trained on rows of a split {TRAIN}, apart from {plan.split}: {error}") from error
 
 
 def measure_rows(gate: Gate, samples: Sequence[Sample], watch: CountProgress = lambda _done, _total: None) -> list[Row]:
@@ -428,10 +457,13 @@ def _failure(gate: Gate, row: Row) -> str:
 
 
 def _copies(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Tell of one sound under the names of several sources: they are no independent ones."""
+    """Tell of one sound under the names of several sources: they are no independent ones.
+
+    What could not be read has the digest of its failure, which says nothing about the sound.
+    """
     sources: dict[str, set[str]] = {}
     for row in rows:
-        if row.expect == "answer" and row.clustered:
+        if row.expect == "answer" and row.clustered and row.measured.code not in UNHEARD:
             sources.setdefault(row.measured.digest, set()).add(row.cluster)
     several = sorted({name for names in sources.values() if len(names) > 1 for name in names})
     if not several:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otoscope.audio import FRAMES_UNKNOWN, Audio, Channels, average, read_bytes, read_channels, resample
-from otoscope.errors import AudioError, TooLongAudioError, UndecodableAudioError, UsageError
+from otoscope.errors import AudioError, TooLongAudioError
 from otoscope.gate.signal import RATE
 from otoscope.records import Clip, digest
 
@@ -26,6 +26,9 @@ QUIETEST = 1e-12
 """RMS that stands for digital silence, -240 dBFS."""
 
 CLIPPED_SHARE = 1e-3
+CLIPPED_PEAK = 0.1
+"""Peak below which a flat top is no sign of clipping: -20 dBFS. The steps of 16 bits alone flatten quieter low tones
+(measured at 200 Hz and 48 kHz)."""
 DC_OFFSET = 0.02
 UNSCALED_PEAK = 4.0
 """Floating-point audio may pass full scale by some decibels; 12 dB over it are integers that were not scaled."""
@@ -90,7 +93,7 @@ class Energy:
 
 
 def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
-    """Decode a clip and look at it; whatever is wrong becomes a code, never an exception.
+    """Decode a clip and look at it; whatever is wrong with its content becomes a code, never an exception.
 
     The codes are the ``reason`` of the audio errors (``missing``, ``undecodable``, ``empty``, ``non-finite``,
     ``truncated``, ``too-long``), ``unscaled`` for samples far beyond full scale, and ``anti-phase`` for channels that
@@ -99,6 +102,10 @@ def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
     Args:
         clip: the clip.
         longest: seconds; a longer clip is ``too-long``, as is one of more than ``MOST_VALUES`` samples.
+
+    Raises:
+        UsageError: the source is nothing that a clip can be read from, such as a list, a pair the wrong way round or
+            a transposed array. A slip in a program would otherwise turn all that it sends away, unnoticed.
     """
     import numpy as np
 
@@ -110,10 +117,9 @@ def read_sound(clip: Clip, longest: float = LONGEST_SECONDS) -> Sound:
         audio = average(channels)
         _refuse_long(audio.seconds, clip.name, longest)  # not every header says how long the audio is
         samples = resample(audio, RATE).samples
-    except (AudioError, UsageError) as error:  # a source that is none is a fault of this clip, and others follow
-        reason = error.reason if isinstance(error, AudioError) else UndecodableAudioError.reason
+    except AudioError as error:
         nothing = np.zeros(0, np.float32)
-        return Sound(digest("unusable", reason, clip.name), reason, str(error), (), nothing, 0.0, -240.0)
+        return Sound(digest("unusable", error.reason, clip.name), error.reason, str(error), (), nothing, 0.0, -240.0)
     level = peak_level(audio.samples, audio.rate)
     code, message = _examine(channels, audio)
     if not code and isinstance(source, tuple) and _holds_smaller_integers(source[0]):
@@ -204,6 +210,8 @@ def _flags(samples: "NDArray[np.float32]") -> Iterator[str]:
     if abs(samples.mean(dtype=np.float64)) > DC_OFFSET:
         yield "dc"
     size = np.abs(samples)
+    if size.max() < CLIPPED_PEAK:
+        return
     flat = (samples[2:] == samples[1:-1]) & (samples[1:-1] == samples[:-2]) & (size[2:] > 0.9 * size.max())
     if len(flat) and CLIPPED_SHARE < flat.mean() < 1:  # a constant is flat everywhere, and no clipped sound
         yield "clipped"

@@ -168,6 +168,9 @@ class Gate:
             clips: the clips; a request without any is admitted, there is nothing to doubt.
             prompt: the instruction. Evidence is in the audio alone, so rules do not read it; it is part of the seam
                 for gates that do.
+
+        Raises:
+            UsageError: a clip's source is nothing that audio is read from; what is wrong with its content is a reason.
         """
         del prompt
         started = time.perf_counter()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from otoscope.audio import Alteration
-from otoscope.report.tables import HEADINGS, amount, cells, number, printable
+from otoscope.report.tables import HEADINGS, amount, cells, number, printable, refused
 
 if TYPE_CHECKING:
     from otoscope.runner.local import RunResult
@@ -39,6 +39,7 @@ def render_report(result: "RunResult", header: Mapping[str, Any]) -> str:
             [(row["kind"], row["metric"], str(row["tasks"]), number(row["mean"])) for row in content["kinds"]],
         ),
         *_instructions(content["instructions"]),
+        *_turned_away(result),
         *_spoken(content["written_down_by"]),
         *_altered(content["altered"]),
         *_usage(content["usage"], content["usage_in_total"]),
@@ -75,6 +76,20 @@ def _instructions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         for row in rows
     ]
     return [*section("By instruction"), *table(headings, lines)] if rows else []
+
+
+def _turned_away(result: "RunResult") -> list[str]:
+    """Return of how many samples the gate let the model not be asked, and why, if there was a gate."""
+    if not result.gate:
+        return []
+    reasons = list(refused(result.turned_away))
+    lines = []
+    for task, scores in result.tasks.items():
+        counts = refused(scores.turned_away)
+        total = f"{sum(counts.values())} of {scores.scores[0].n}" if scores.scores else ""
+        lines.append((plain(task), total, *(str(counts.get(reason, "")) for reason in reasons)))
+    said = f"Samples that {plain(result.gate)} turned away, so that the model was not asked."
+    return [*section("Gate"), said, *table(("task", "turned away", *map(plain, reasons)), lines)]
 
 
 def _spoken(counts: Mapping[str, int]) -> list[str]:

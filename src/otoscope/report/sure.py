@@ -14,7 +14,9 @@ Supported accuracy: rows to be answered that were answered rightly; one that is 
 A transcript is right up to a word error rate of {RIGHT_WER}, a first word if it is equal; case and punctuation do not
 count. Gate R.: rows to be left alone that the gate turns away; Sys. R.: that the gate turns away or the model refuses.
 Brackets: 95 % interval as if rows were independent (Clopper-Pearson), then over sources (drawn anew, or exact over
-sources where all rows are alike). Babble rows of one split share voices, so even the second is too narrow for them."""
+sources where all rows are alike; undefined for one source, and where all sources are alike but their rows are not, so
+that drawing them anew changes nothing). Babble rows of one split share voices, so even the second is too narrow for
+them."""
 
 TIME_NOTE = """\
 Seconds are medians a clip, so that neither loading nor a busy moment counts. With the gate: its seconds, and the

@@ -1,8 +1,9 @@
 """The cells of the score table, the same on the terminal and in the report, and how foreign text is shown in both."""
 
 import unicodedata
+from collections.abc import Mapping
 
-from otoscope.records import Score
+from otoscope.records import GateOutcome, Score
 
 HEADINGS = (
     "task",
@@ -69,6 +70,12 @@ def for_terminal(text: str, encoding: str) -> str:
     except UnicodeEncodeError:
         shown = shown.replace("↑", "^").replace("↓", "v").encode(encoding, "backslashreplace").decode(encoding)
     return shown
+
+
+def refused(counts: Mapping[tuple[GateOutcome, str], int]) -> dict[str, int]:
+    """Return how many samples a gate turned away by reason, most first; what asks for the speaker is marked so."""
+    most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return {reason if outcome == "abstain" else f"{reason} ({outcome})": n for (outcome, reason), n in most_first}
 
 
 def amount(value: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from otoscope.records import Clip, Decision, digest
+from otoscope.records import Clip, Decision, GateOutcome, digest
 from otoscope.runner.log import Log
 
 FAILED = "score-error"
@@ -73,3 +73,21 @@ class Gating:
         if logged is None or logged["outcome"] != decision.outcome or decision.reason != FAILED:
             self._log.append(decision.to_json())
         return decision
+
+
+class Decided:
+    """What a gate decided in a run, looked up without the gate.
+
+    Args:
+        signature: the gate's.
+        log: the run's decisions.
+    """
+
+    def __init__(self, signature: str, log: Log) -> None:
+        self._signature = signature
+        self._log = log
+
+    def outcome(self, audio: Sequence[str]) -> GateOutcome:
+        """Return what was said of clips that were turned away; ``abstain`` where the log does not hold it."""
+        logged = self._log.get(decision_key(self._signature, audio))
+        return "clarify" if logged is not None and logged["outcome"] == "clarify" else "abstain"

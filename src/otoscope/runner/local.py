@@ -13,7 +13,7 @@ from otoscope.datasets import count_samples, hub, read_samples
 from otoscope.errors import RunError, TaskError
 from otoscope.judges.judge import Judge
 from otoscope.models.protocol import Model
-from otoscope.records import Sample, Score, dump_json
+from otoscope.records import GateOutcome, Sample, Score, dump_json
 from otoscope.runner.engine import Engine
 from otoscope.runner.folder import (
     SCHEMA,
@@ -28,7 +28,7 @@ from otoscope.runner.folder import (
     stored_judge,
     write_json,
 )
-from otoscope.runner.gating import Gate, Gating
+from otoscope.runner.gating import Decided, Gate, Gating
 from otoscope.runner.judging import judge_task
 from otoscope.runner.log import RunLock
 from otoscope.runner.predict import Keys, Predictor
@@ -115,6 +115,7 @@ class RunResult:
         tasks: the scores by task id.
         made: how many decisions, predictions and judgements this call added; 0 if the run was finished before.
         took: what all answers and judgements together took, each once; empty where no model said.
+        gate: the id of the gate, or an empty string.
     """
 
     folder: Path
@@ -123,6 +124,7 @@ class RunResult:
     tasks: Mapping[str, TaskScores]
     made: int = 0
     took: Mapping[str, float] = field(default_factory=dict)
+    gate: str = ""
 
     @property
     def scores(self) -> list[Score]:
@@ -139,6 +141,11 @@ class RunResult:
         """What all answers together took, the cost last."""
         return dict(sorted(self.took.items(), key=lambda took: (took[0] == "cost", took[0])))
 
+    @property
+    def turned_away(self) -> Counter[tuple[GateOutcome, str]]:
+        """How many samples the gate turned away, by its outcome and reason."""
+        return sum((task.turned_away for task in self.tasks.values()), Counter())
+
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``scores.json``."""
         judged_by: Counter[str] = sum((task.judged_by for task in self.tasks.values()), Counter())
@@ -147,6 +154,7 @@ class RunResult:
             "otoscope": version("otoscope"),
             "model": self.model,
             "judge": self.judge,
+            "gate": self.gate,
             "judged_by": dict(judged_by),
             "complete": not self.missing,
             "tasks": [score.to_json() for score in self.scores],
@@ -154,11 +162,21 @@ class RunResult:
             "instructions": [task.spread._asdict() for task in self.tasks.values() if task.spread],
             "altered": {name: dict(sorted(task.altered.items())) for name, task in self.tasks.items() if task.altered},
             "written_down_by": dict(sum((task.written_down_by for task in self.tasks.values()), Counter[str]())),
+            "turned_away": {
+                name: _by_outcome(task.turned_away) for name, task in self.tasks.items() if task.turned_away
+            },
             "notes": {name: task.notes for name, task in self.tasks.items() if task.notes},
             "usage": {name: task.usage for name, task in self.tasks.items() if task.usage},
             "usage_in_total": self.usage,
             "missing": [row._asdict() for row in self.missing],
         }
+
+
+def _by_outcome(turned_away: Mapping[tuple[GateOutcome, str], int]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (outcome, reason), count in sorted(turned_away.items()):
+        found.setdefault(outcome, {})[reason] = count
+    return found
 
 
 def execute(plan: Plan, watch: Watch) -> RunResult:
@@ -178,6 +196,7 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
         before = _records(folder)
         folder.write_header(make_header(plan.model, plan.judge, _settings(plan)))
         gating = Gating(plan.gate, folder.decisions) if plan.gate else None
+        decided = Decided(plan.gate.signature, folder.decisions) if plan.gate else None
         predictor = Predictor(
             plan.model,
             folder.predictions,
@@ -199,12 +218,13 @@ def execute(plan: Plan, watch: Watch) -> RunResult:
                 except TaskError as error:
                     tasks[number] = replace(tasks[number], samples=None, unavailable=str(error))
                     folder.write_tasks(tasks)
-                results[task.id] = _score(tasks[number], plan.judge, folder, tally, watch)
+                results[task.id] = _score(tasks[number], plan.judge, folder, tally, watch, decided)
             folder.write_tasks(tasks)
             folder.publish()
             made = _records(folder) - before
             judge = plan.judge.id if plan.judge else ""
-            return _finish(RunResult(plan.folder, plan.model.id, judge, results, made, tally.total))
+            gate = plan.gate.id if plan.gate else ""
+            return _finish(RunResult(plan.folder, plan.model.id, judge, results, made, tally.total, gate))
         finally:
             folder.close()
 
@@ -242,16 +262,18 @@ def rescore(path: Path, watch: Watch) -> RunResult:
     """
     with RunLock(existing_run(path)):
         header = read_header(path)
-        judge, tally = stored_judge(header["judge"]), Tally()
+        judge, tally, gate = stored_judge(header["judge"]), Tally(), header.get("gate", {})
         folder = RunFolder(path)
         tasks = read_tasks(path)
         if not tasks:
             raise RunError(f"{path}: tasks.json is not there; run the same command again")
         try:
-            results = {opened.task.id: _score(opened, judge, folder, tally, watch) for opened in tasks}
+            decided = Decided(gate["signature"], folder.decisions) if gate else None
+            results = {opened.task.id: _score(opened, judge, folder, tally, watch, decided) for opened in tasks}
         finally:
             folder.close()
-        return _finish(RunResult(path, header["model"]["id"], judge.id if judge else "", results, 0, tally.total))
+        names = {"model": header["model"]["id"], "judge": judge.id if judge else "", "gate": gate.get("id", "")}
+        return _finish(RunResult(path, tasks=results, took=tally.total, **names))
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
@@ -313,13 +335,15 @@ def _judge(opened: OpenedTask, judge: Judge | None, folder: RunFolder, watch: Wa
     judge_task(task, rows, judge, folder.predictions, folder.judgements, lambda status: watch(Counted(status)))
 
 
-def _score(opened: OpenedTask, judge: Judge | None, folder: RunFolder, tally: Tally, watch: Watch) -> TaskScores:
+def _score(
+    opened: OpenedTask, judge: Judge | None, folder: RunFolder, tally: Tally, watch: Watch, decided: Decided | None
+) -> TaskScores:
     task = opened.task
     if opened.samples is None:
         reason = opened.unavailable or "the run has not come to it; run the same command again"
         result = TaskScores(missing=[Missing(task.id, "", "error" if opened.unavailable else "missing", reason)])
     else:
-        reader = Reader(task, judge, folder.predictions, folder.judgements)
+        reader = Reader(task, judge, folder.predictions, folder.judgements, decided)
         result = TaskScorer(reader, tally).run(folder.rows(task.id), opened.samples)
     watch(Scored(task.id, result))
     return result
