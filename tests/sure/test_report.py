@@ -69,7 +69,7 @@ def test_energy_turns_silence_away_and_nothing_else(run: Path) -> None:
     assert behind["supported_accuracy"]["value"] == behind["retention"]["value"] == 1.0
     assert (behind["calls"], behind["rows"]) == (69, 74)
     assert behind["wer"] == {"value": 0, "errors": 0, "words": 440, "answered": 40, "of": 40, "sources": None}
-    assert behind["seconds_with"] == pytest.approx(behind["gate_seconds"] + 69 / 74 * behind["model_seconds"])
+    assert alone["seconds_with"] == alone["seconds_without"] == alone["model_seconds"] == behind["seconds_without"]
 
 
 def test_each_stage_of_a_gate_has_its_seconds_and_its_clips(run: Path, tmp_path: Path) -> None:
@@ -84,6 +84,65 @@ def test_each_stage_of_a_gate_has_its_seconds_and_its_clips(run: Path, tmp_path:
         assert sum(stage["seconds"] for stage in front["stages"].values()) < 3 * front["seconds"]
     lines = [line for line in render(found).splitlines() if "| webrtc | 0." in line]
     assert lines[0].endswith("| 69 |")
+
+
+def rewrite(file: Path, change: Callable[[Json], Json]) -> None:
+    rows = [change(json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def test_seconds_of_a_gate_that_takes_long_now_and_then_are_no_medians(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    replay([path], ["energy"])
+    contents = {row["id"]: "".join(row["content"]) for row in read_rows(path)}
+    kinds = {contents[row["id"]]: row["meta"]["kind"] for row in read_rows(path)}
+    slow = sorted(content for content, kind in kinds.items() if kind == "supported")[:20]
+    hears = {row["id"] for row in read_rows(path) if contents[row["id"]] in slow}
+    rewrite(
+        path / "decisions.jsonl",
+        lambda row: {**row, "seconds": 2.0 if contents[row["sample"]] in slow else 0.001},
+    )
+    rewrite(path / "predictions.jsonl", lambda row: {**row, "seconds": 0.5 if row["sample"] in hears else 0.1})
+    found = report([path], "energy")
+    behind = found["models"][1]
+    dear = len(hears)
+    assert 20 <= dear < 37  # less than half, so that no median shows them
+    assert (behind["gate_median"], behind["model_median"]) == (0.001, 0.1)
+    without = (0.5 * dear + 0.1 * (74 - dear)) / 74
+    gate = (2.0 * dear + 0.001 * (74 - dear)) / 74
+    assert behind["seconds_without"] == pytest.approx(without)
+    assert behind["seconds_with"] == pytest.approx(gate + without - 5 * 0.1 / 74)  # five silences are not asked about
+    assert behind["break_even"] == pytest.approx(gate / without)
+    assert behind["seconds_with"] > behind["seconds_without"]
+    assert f"| {gate / without:.0%}: cannot save time |" in render(found)
+    assert f"{gate:.3f}, median 0.001" in render(found)
+
+
+def test_rows_that_failed_have_no_seconds(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    rewrite(path / "predictions.jsonl", lambda row: {**row, "seconds": 1.0})
+    replay([path], ["energy"])
+    rewrite(path / "decisions.jsonl", lambda row: {**row, "seconds": 0.25})
+    broken = read_rows(path)[0]["prediction"]
+    rewrite(
+        path / "predictions.jsonl",
+        lambda row: {**row, "status": "error", "answer": "", "seconds": 99.0} if row["key"] == broken else row,
+    )
+    behind = report([path], "energy")["models"][1]
+    assert (behind["failed"], behind["timed"]) == (1, 73)
+    assert (behind["seconds_without"], behind["seconds_with"]) == (1.0, pytest.approx(0.25 + 68 / 73))
+
+
+def test_what_a_model_behind_a_gate_was_not_asked_about_has_no_seconds(folder: Path, tmp_path: Path) -> None:
+    otoscope.run(str(folder), model="null", judge="rules", folder=tmp_path / "live", gate="energy")
+    rewrite(tmp_path / "live" / "predictions.jsonl", lambda row: {**row, "seconds": 1.0})
+    rewrite(tmp_path / "live" / "decisions.jsonl", lambda row: {**row, "seconds": 0.25})
+    found = report([tmp_path / "live"])
+    [live] = found["models"]
+    assert (live["gate_seconds"], live["model_seconds"], live["timed"]) == (0.25, 1.0, 74)
+    assert (live["seconds_without"], live["break_even"]) == (None, None)
+    assert live["seconds_with"] == pytest.approx(0.25 + 69 / 74)
+    assert "| unknown | 1.182 | 74 |" in render(found)
 
 
 class Paid:

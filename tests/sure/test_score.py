@@ -83,11 +83,14 @@ def test_published_intervals(count: int, of: int, low: float, high: float) -> No
 
 
 def test_published_seconds() -> None:
-    latency = Latency(gate=0.080, model=0.949, asked=278 / 474)
+    latency = Latency(474, gate=474 * 0.080, asked=278 * 0.949, model=474 * 0.949)
+    assert latency.without == pytest.approx(0.949)
     assert latency.behind == pytest.approx(0.637, abs=5e-4)
     assert latency.break_even == pytest.approx(0.084, abs=5e-4)
-    assert Latency(0.012, 0.949, 1).break_even == pytest.approx(0.013, abs=5e-4)
-    assert Latency(0.1, 0, 1).break_even is None
+    assert Latency(1, 0.012, 0.949, 0.949).break_even == pytest.approx(0.013, abs=5e-4)
+    assert Latency(1, 0.1, 0, 0).break_even is None
+    unknown = Latency(2, 0.1, 0.3, None)
+    assert (unknown.without, unknown.behind, unknown.break_even) == (None, 0.2, None)
 
 
 def test_paired_counts_of_the_published_rule() -> None:

@@ -17,9 +17,12 @@ Brackets: 95 % interval as if rows were independent (Clopper-Pearson), then over
 sources where all rows are alike). Babble rows of one split share voices, so even the second is too narrow for them."""
 
 TIME_NOTE = """\
-Seconds are medians a clip, so that neither loading nor a busy moment counts. With the gate: its seconds, and the
-model's for the share that is asked about. Break-even: the share of clips that has to be turned away for the gate to
-save time."""
+Seconds are means a row, then medians: a mean counts loading and busy moments too, and what takes long only now and then
+is in no median. Without: the model's over all rows. With: the gate's over all rows and the model's over those that are
+let through, summed, by all rows. Break-even: the gate's by the model's without it, which is the share of rows that has
+to be turned away for the gate to save time, where these take the model as long as others. Rows that failed or are not
+answered yet are in none of these. Of a run made behind a gate it is unknown what the model would have taken for rows
+that it was not asked about."""
 
 CURVE_NOTE = """\
 Of the score that the threshold is on. AURC and AUGRC here count a row as lost if it should not be answered; rows that
@@ -164,6 +167,7 @@ def _costs(rows: Sequence[Json]) -> list[str]:
                 "model s",
                 "s without",
                 "s with",
+                "rows timed",
                 "break-even",
                 "counted",
             ),
@@ -174,17 +178,31 @@ def _costs(rows: Sequence[Json]) -> list[str]:
                     plain(row["gate"]),
                     f"{row['calls']} of {row['rows']}",
                     _percent(row["reduction"]),
-                    _number(row["gate_seconds"]),
-                    _number(row["model_seconds"]),
-                    _number(row["seconds_without"]),
+                    _seconds(row["gate_seconds"], row["gate_median"]),
+                    _seconds(row["model_seconds"], row["model_median"]),
+                    _without(row),
                     _number(row["seconds_with"]),
-                    _percent(row["break_even"]),
+                    str(row["timed"]),
+                    _break_even(row["break_even"]),
                     _usage(row),
                 )
                 for row in rows
             ),
         ),
     ]
+
+
+def _seconds(mean: float | None, median: float | None) -> str:
+    return "" if mean is None else f"{_number(mean)}, median {_number(median)}"
+
+
+def _without(row: Json) -> str:
+    unknown = row["seconds_without"] is None and row["seconds_with"] is not None
+    return "unknown" if unknown else _number(row["seconds_without"])
+
+
+def _break_even(value: float | None) -> str:
+    return f"{_percent(value)}: cannot save time" if value is not None and value > 1 else _percent(value)
 
 
 def _usage(row: Json) -> str:
@@ -205,7 +223,7 @@ def _fronts(rows: Sequence[Json]) -> list[str]:
                     _share(row["rejection"]),
                     "; ".join(f"{kind} {_count(share)}" for kind, share in row["kinds"].items()),
                     str(row["unique_audio"]),
-                    _number(row["seconds"]),
+                    _seconds(row["seconds"], row["median"]),
                     ", ".join(f"{reason} {count}" for reason, count in sorted(row["reasons"].items())) or "none",
                 )
                 for row in rows
@@ -217,7 +235,13 @@ def _fronts(rows: Sequence[Json]) -> list[str]:
 def _stages(rows: Sequence[Json]) -> list[str]:
     """Return what each stage of each gate takes; nothing where an earlier version made the decisions."""
     lines = [
-        (plain(row["gate"]), plain(row["task"]), name, _number(stage["seconds"]), str(stage["clips"]))
+        (
+            plain(row["gate"]),
+            plain(row["task"]),
+            name,
+            _seconds(stage["seconds"], stage["median"]),
+            str(stage["clips"]),
+        )
         for row in rows
         for name, stage in row["stages"].items()
     ]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from otoscope.gate.rule import READ, SIGNALS
 from otoscope.metrics import metric as find_metric
@@ -180,13 +180,17 @@ def _accuracy(rows: Sequence[Row]) -> Json:
     return _share_json(tally(rows).supported_accuracy, _supported(rows), lambda row: row.handled)
 
 
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
 
 
 def _front_json(front: System, kept: Sequence[Row]) -> Json:
     kinds = sorted({row.kind for row in front.rows if not row.supported})
+    seconds = [decision.seconds for decision in front.decisions if decision is not None]
     return {
         "gate": front.gate,
         "task": front.run.task,
@@ -194,19 +198,23 @@ def _front_json(front: System, kept: Sequence[Row]) -> Json:
         "rejection": _gate_rejection(front.rows),
         "kinds": {kind: _gate_rejection([row for row in front.rows if row.kind == kind]) for kind in kinds},
         "unique_audio": len({decision.key for decision in front.decisions if decision is not None}),
-        "seconds": _median(decision.seconds for decision in front.decisions if decision is not None),
+        "seconds": _mean(seconds),
+        "median": _median(seconds),
         "stages": _stages(front),
         "reasons": dict(Counter(one.reason for one in front.decisions if one is not None and not one.admit)),
     }
 
 
 def _stages(front: System) -> Json:
-    """Return, for each stage of a gate in order, its median seconds and how many clips came to it."""
+    """Return, for each stage of a gate in order, its seconds a clip and how many clips came to it."""
     made = [decision.stages for decision in front.decisions if decision is not None]
     names = {name for stages in made for name in stages}
     ordered = [*(name for name in STAGES if name in names), *sorted(names.difference(STAGES))]
     known = {name: [stages[name] for stages in made if name in stages] for name in ordered}
-    return {name: {"seconds": _median(seconds), "clips": len(seconds)} for name, seconds in known.items()}
+    return {
+        name: {"seconds": _mean(seconds), "median": _median(seconds), "clips": len(seconds)}
+        for name, seconds in known.items()
+    }
 
 
 def _system_json(system: System, gates: Sequence[Frozen]) -> Json:
@@ -226,7 +234,7 @@ def _system_json(system: System, gates: Sequence[Frozen]) -> Json:
         "rows": counts.calls.of,
         "reduction": counts.reduction.value,
         "failed": counts.failed,
-        **_costs(system, counts),
+        **_costs(system),
         **_calibrated_on(system, gates),
     }
 
@@ -263,23 +271,54 @@ def _wer(rows: Sequence[Row], counts: Tally) -> Json:
     }
 
 
-def _costs(system: System, counts: Tally) -> Json:
-    """Return seconds a clip of each stage and of the whole, and what the model counted, with and without the gate."""
-    gate = _median(decision.seconds for decision in system.decisions if decision is not None)
-    model = _median(system.run.seconds)
-    asked = counts.calls.value
-    latency = Latency(gate or 0.0, model, asked) if model is not None and asked is not None else None
+def _costs(system: System) -> Json:
+    """Return seconds a row of each stage and of the whole, and what the model counted, with and without the gate."""
+    timed = _timed(system)
+    latency = _latency(timed, live=bool(system.run.gate)) if timed else None
+    gate = [row.gate for row in timed if row.gate is not None]
+    model = [row.model for row in timed if row.model is not None]
     names = sorted({name for usage in system.run.usage for name in usage})
     pairs = list(zip(system.rows, system.run.usage, strict=True))
     return {
-        "gate_seconds": gate,
-        "model_seconds": model,
-        "seconds_without": latency.model if latency else None,
+        "timed": len(timed),
+        "gate_seconds": _mean(gate),
+        "gate_median": _median(gate),
+        "model_seconds": _mean(model),
+        "model_median": _median(model),
+        "seconds_without": latency.without if latency else None,
         "seconds_with": latency.behind if latency else None,
         "break_even": latency.break_even if latency and system.gate != NO_GATE else None,
         "usage_without": {name: sum(usage.get(name, 0) for _, usage in pairs) for name in names},
         "usage_with": {name: sum(usage.get(name, 0) for row, usage in pairs if row.admitted) for name in names},
     }
+
+
+class _Timed(NamedTuple):
+    """Seconds of one row: of the gate if there is one, and of the model unless a gate kept it from being asked."""
+
+    gate: float | None
+    model: float | None
+    admitted: bool
+
+
+def _timed(system: System) -> list[_Timed]:
+    """Return the rows whose seconds are known, with a gate and without; what failed took no time that says anything."""
+    decisions = system.decisions or [None] * len(system.rows)
+    found = []
+    for row, decision, seconds in zip(system.rows, decisions, system.run.seconds, strict=True):
+        gate = None if decision is None else decision.seconds
+        decided = system.gate == NO_GATE or gate is not None
+        never_asked = bool(system.run.gate) and not row.admitted
+        if decided and (never_asked or (row.state == "answered" and seconds is not None)):
+            found.append(_Timed(gate, seconds, row.admitted))
+    return found
+
+
+def _latency(timed: Sequence[_Timed], *, live: bool) -> Latency:
+    asked = sum(row.model or 0.0 for row in timed if row.admitted)
+    known = not live or all(row.admitted for row in timed)
+    everywhere = sum(row.model or 0.0 for row in timed) if known else None
+    return Latency(len(timed), sum(row.gate or 0.0 for row in timed), asked, everywhere)
 
 
 def _tests(built: Sequence[System]) -> list[Json]:
