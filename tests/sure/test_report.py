@@ -224,6 +224,51 @@ def test_curves_of_the_level(run: Path) -> None:
     assert behind["scod_0.9"] == pytest.approx(0.9 * 24 / 69)
 
 
+def test_what_has_no_answer_is_left_out_of_the_risk(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    rows = {row["prediction"]: row["id"].rsplit("/", 1)[1] for row in read_rows(path)}
+    failed = [key for key, family in rows.items() if family in ("clean", "tone")]
+    missing = [key for key, family in rows.items() if family == "silence"]
+    lines = [json.loads(line) for line in (path / "predictions.jsonl").read_text("utf-8").splitlines()]
+    kept = [
+        {**line, "status": "error", "answer": ""} if line["key"] in failed else line
+        for line in lines
+        if line["key"] not in missing
+    ]
+    (path / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
+    found = report([path], "energy")
+    alone, behind = found["risks"]
+    # 45 - 5 right answers; of 29 unsupported rows 5 tones failed and 5 silences are not answered yet
+    assert (alone["left_out"], behind["left_out"]) == (15, 15)
+    assert alone["scod_0.5"] == behind["scod_0.5"] == pytest.approx(0.5 * 19 / 59)
+    assert alone["coverage"] == behind["coverage"] == pytest.approx(59 / 74)
+    assert behind["augrc"] <= 19 / 59
+    assert f"| {59 / 74:.3f} | 15 |" in render(found)
+    silent = report([run], "energy")["risks"][1]
+    assert (silent["left_out"], silent["coverage"]) == (0, pytest.approx(69 / 74))
+
+
+def test_the_areas_of_a_model_are_of_rows_that_have_an_answer(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    replay([path], ["energy"])
+    levels = {content: level for level, content in enumerate(sorted({row["content"][0] for row in read_rows(path)}))}
+    contents = {row["id"]: row["content"][0] for row in read_rows(path)}
+    rewrite(
+        path / "decisions.jsonl",
+        lambda row: {**row, "outcome": "answer", "scores": {"level": levels[contents[row["sample"]]]}},
+    )
+    answered = read_rows(path)[1::3]
+    keys = {row["prediction"] for row in answered}
+    rewrite(path / "predictions.jsonl", lambda row: row if row["key"] in keys else {**row, "status": "error"})
+    [_, behind] = report([path], "energy")["risks"]
+    ordered = sorted(answered, key=lambda row: -levels[row["content"][0]])
+    losses = [float(row["expect"] == "abstain") for row in ordered]
+    risks = [sum(losses[: end + 1]) / (end + 1) for end in range(len(losses))]
+    assert len({row["content"][0] for row in answered}) == len(answered)  # no ties
+    assert behind["aurc"] == pytest.approx(sum(risks) / len(risks))
+    assert behind["left_out"] == 74 - len(answered)
+
+
 def test_the_control_shows_what_audio_cannot_tell(folder: Path, run: Path, tmp_path: Path) -> None:
     runner = CliRunner()
     made = runner.invoke(cli, ["sure", "control", str(folder), "-o", str(tmp_path / "control")], catch_exceptions=False)

@@ -38,9 +38,10 @@ Clear speech, and questions that it does not answer. A gate hears audio alone an
 what it turns away here is an error or chance, no rejection to its credit."""
 
 RISK_NOTE = """\
-SCOD risk: mean cost of what is answered, where an unsupported row costs c and a wrong answer 1 - c; coverage stands
-beside it, since a system that answers nothing risks nothing. AURC and AUGRC count wrong answers and answers to
-unsupported rows alike, the rows ordered by the gate's score."""
+SCOD risk: mean cost of what is answered, where an unsupported row costs c and a wrong answer 1 - c; coverage, the share
+of all rows that is answered, stands beside it, since a system that answers nothing risks nothing. AURC and AUGRC count
+wrong answers and answers to unsupported rows alike, the rows ordered by the gate's score. Left out of risk and areas:
+rows that failed or are not answered yet, whose cost nobody knows."""
 
 TEST_NOTE = """\
 Each model alone against itself behind the gate. p: signs of the sources' differences flipped, which allows for rows of
@@ -382,7 +383,16 @@ def _risks(rows: Sequence[Json], cost: float) -> list[str]:
         *section("Risk of what is answered"),
         RISK_NOTE,
         *table(
-            ("model", "run", "gate", *(f"SCOD, c = {value:g}" for value in costs), "coverage", "AURC", "AUGRC"),
+            (
+                "model",
+                "run",
+                "gate",
+                *(f"SCOD, c = {value:g}" for value in costs),
+                "coverage",
+                "left out",
+                "AURC",
+                "AUGRC",
+            ),
             (
                 (
                     plain(row["model"]),
@@ -390,6 +400,7 @@ def _risks(rows: Sequence[Json], cost: float) -> list[str]:
                     plain(row["gate"]),
                     *(_number(row[f"scod_{value:g}"]) for value in costs),
                     _number(row["coverage"]),
+                    str(row["left_out"]),
                     _number(row["aurc"]),
                     _number(row["augrc"]),
                 )

@@ -445,23 +445,38 @@ def _curve(front: System, gate: Frozen) -> Json:
 
 
 def _risk(system: System, gates: Sequence[Frozen], cost: float) -> Json:
-    """Return the risk of what is answered, and the areas where the gate's score orders the rows."""
+    """Return the risk of what is answered, and the areas where the gate's score orders the rows.
+
+    A row without an answer, for whatever reason but the gate's or the model's refusal, has no loss that is known.
+    """
     rows = system.rows
-    answered = [row.admitted and not row.refused for row in rows]
+    answered = [row.answered for row in rows]
     flags = [row.supported for row in rows]
     wrong = [row.supported and not row.right for row in rows]
     gate = next((gate for gate in gates if gate.name == system.gate), None)
-    losses = [float(not row.refused and not (row.supported and row.right)) for row in rows]
-    areas = risk_coverage(_scores(system, gate), losses) if gate else None
+    scored = zip(rows, _scores(system, gate), strict=True) if gate else ()
+    known = [(score, _loss(row)) for row, score in scored if row.state == "answered"]
+    areas = risk_coverage([score for score, _ in known], [loss for _, loss in known])
     return {
         "run": system.run.name,
         "model": system.run.model,
         "gate": system.gate,
         **{f"scod_{value:g}": scod(answered, flags, wrong, value).risk for value in sorted({EVEN, cost})},
         "coverage": scod(answered, flags, wrong, cost).coverage,
+        "left_out": sum(_lacks_answer(row, alone) for row, alone in zip(rows, system.run.rows, strict=True)),
         "aurc": areas.aurc if areas else None,
         "augrc": areas.augrc if areas else None,
     }
+
+
+def _loss(row: Row) -> float:
+    """Return what it costs to ask about a row: 1 for an answer that is wrong, or that should not be given."""
+    return float(not row.refused and not (row.supported and row.right))
+
+
+def _lacks_answer(row: Row, alone: Row) -> bool:
+    """Tell whether a row is without an answer though the run let it be asked for, as it stands in the run."""
+    return alone.admitted and row.state != "answered"
 
 
 def _refusals(runs: Sequence[Run]) -> list[Json]:
