@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,12 @@ from otoscope.audio import Intake, read_audio
 from otoscope.cli.main import cli
 from otoscope.errors import RunError, UsageError
 from otoscope.gate.calibrate import Plan, calibrate, save
+from otoscope.gate.rule import CONDITIONS, Gate, Measured
+from otoscope.gate.signal import Heard, Scores
 from otoscope.report.sure import render
 from otoscope.runner.folder import RunFolder
-from otoscope.runner.replay import replay
+from otoscope.runner.gating import decision_key
+from otoscope.runner.replay import Frozen, replay
 from otoscope.sure.control import build_control
 from otoscope.sure.report import build
 from otoscope.sure.runs import read_runs
@@ -267,6 +271,53 @@ def test_the_areas_of_a_model_are_of_rows_that_have_an_answer(run: Path, tmp_pat
     assert len({row["content"][0] for row in answered}) == len(answered)  # no ties
     assert behind["aurc"] == pytest.approx(sum(risks) / len(risks))
     assert behind["left_out"] == 74 - len(answered)
+
+
+class Unheard:
+    """Stands for a signal whose scores are given."""
+
+    settings: Mapping[str, Any] = {}
+
+    def measure(self, heard: Heard) -> Scores:
+        raise NotImplementedError
+
+
+def scored_report(run: Path, path: Path, chosen: str, scores: Callable[[Json], Mapping[str, float]]) -> Json:
+    """Report on a run behind a gate of two scores of Whisper, with the scores of each row given."""
+    conditions = [CONDITIONS["whisper"], CONDITIONS["avg_logprob"]]
+    gate = Gate("two", {"whisper": Unheard()}, conditions)
+    calibration = {"score": chosen, "rule": "zero_reject", "split": "dev", "threshold": 0.7}
+    frozen = Frozen("two", "two", gate.signature, gate.settings, calibration)
+    shutil.copytree(run, path)
+    with (path / "decisions.jsonl").open("w", encoding="utf-8") as file:
+        for row in read_rows(path):
+            decision = gate.judge(Measured("", "", 5.0, scores(row)))
+            made = replace(decision, key=decision_key(gate.signature, row["content"]), sample=row["id"])
+            file.write(json.dumps(made.to_json()) + "\n")
+    return build(read_runs([path], [frozen]), [frozen])
+
+
+@pytest.mark.parametrize(("chosen", "other"), [("whisper", "avg_logprob"), ("avg_logprob", "whisper")])
+def test_what_another_condition_turns_away_comes_last_whatever_its_reason(
+    run: Path, tmp_path: Path, chosen: str, other: str
+) -> None:
+    """Both conditions say low-score; rows not to be answered have the best chosen score, and a failing other one."""
+    good, bad = {"whisper": 0.8, "avg_logprob": -0.5}, {"whisper": 0.1, "avg_logprob": -3.0}
+    best = {"whisper": 0.99, "avg_logprob": -0.01}
+
+    def scores(row: Json) -> Mapping[str, float]:
+        if row["expect"] == "answer":
+            return {chosen: (bad if row["meta"]["family"] == "reverb" else good)[chosen], other: good[other]}
+        return {chosen: best[chosen], other: bad[other]}
+
+    found = scored_report(run, tmp_path / "run", chosen, scores)
+    [front] = found["front_ends"]
+    assert front["reasons"] == {"low-score": 5 + 29}  # five supported rows by the chosen one, the others by the other
+    [curve] = found["curves"]
+    assert (curve["score"], curve["roc_auc"]) == (chosen, 1.0)
+    assert curve["rejection_at"]["1.00"] == 1.0
+    assert curve["augrc"] == pytest.approx(sum(range(1, 30)) / 74**2)
+    assert all(point["false_accepts"] == 0 for point in curve["det"])
 
 
 def test_the_control_shows_what_audio_cannot_tell(folder: Path, run: Path, tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ that it was not asked about."""
 
 CURVE_NOTE = """\
 Of the score that the threshold is on. AURC and AUGRC here count a row as lost if it should not be answered; rows that
-another part of the gate turned away come last. Rejection at a retention: the most that any threshold reaches on these
-rows, which nobody can choose beforehand."""
+another part of the gate turns away, as far as it was measured, come last. Rejection at a retention: the most that any
+threshold reaches on these rows, which nobody can choose beforehand."""
 
 EXTERNAL_NOTE = """\
 Tasks that are neither SURE sets nor controls. Where one has no row to be answered, what is retained is of all such rows

@@ -2,12 +2,13 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from otoscope.gate.rule import READ, SIGNALS
+from otoscope.gate.evidence import Energy
+from otoscope.gate.rule import READ, SIGNALS, Condition
 from otoscope.metrics import metric as find_metric
 from otoscope.metrics.protocol import Metric, Rows
 from otoscope.records import Decision
@@ -399,29 +400,52 @@ def _model_families(system: System) -> Iterator[Json]:
         }
 
 
-LEVEL: Mapping[str, Any] = {"score": "level", "bound": "least", "reason": "near-silent"}
+LEVEL = Condition("energy", "level", "least", Energy().floor, "near-silent")
 """What a gate of energy alone decides by."""
 
 
-def _main_condition(gate: Frozen) -> Mapping[str, Any]:
+def _main_condition(gate: Frozen) -> Condition:
     """Return the condition whose threshold was chosen, else the last one but for overlap."""
-    conditions: Sequence[Mapping[str, Any]] = gate.settings["conditions"]
+    conditions = _conditions(gate)
     chosen = gate.calibration.get("score")
-    named = [one for one in conditions if one["score"] == chosen]
-    return (named or [one for one in conditions if one["signal"] != "overlap"] or [*conditions, LEVEL])[-1]
+    named = [one for one in conditions if one.score == chosen]
+    return (named or [one for one in conditions if one.signal != "overlap"] or [LEVEL])[-1]
+
+
+def _conditions(gate: Frozen) -> list[Condition]:
+    return [Condition(**{**one, "refuses": tuple(one["refuses"])}) for one in gate.settings["conditions"]]
 
 
 def _scores(front: System, gate: Frozen) -> list[float]:
-    """Return the score that the gate's threshold is on, higher for admission; what another part turned away is last."""
+    """Return the score that the gate's threshold is on, higher for admission; what another part turns away is last."""
     condition = _main_condition(gate)
-    return [_score(decision, condition) for decision in front.decisions]
+    others = [one for one in _conditions(gate) if one.score != condition.score]
+    return [_score(decision, condition, others) for decision in front.decisions]
 
 
-def _score(decision: Decision | None, condition: Mapping[str, Any]) -> float:
-    value = None if decision is None else decision.scores.get(condition["score"])
-    if decision is None or value is None or not (decision.admit or decision.reason == condition["reason"]):
+def _score(decision: Decision | None, condition: Condition, others: Sequence[Condition]) -> float:
+    value = None if decision is None else decision.scores.get(condition.score)
+    if decision is None or value is None or _turned_away_by_another(decision, condition, others):
         return float("-inf")
-    return value if condition["bound"] == "least" else -value
+    return value if condition.bound == "least" else -value
+
+
+def _turned_away_by_another(decision: Decision, condition: Condition, others: Sequence[Condition]) -> bool:
+    """Tell whether no threshold of a condition would admit the row, as far as was measured.
+
+    A reason does not tell: several conditions have the same one, and only the first that does not hold gives it.
+    """
+    if decision.admit:
+        return False
+    return decision.reason != condition.reason or not all(_holds(one, decision) for one in others)
+
+
+def _holds(condition: Condition, decision: Decision) -> bool:
+    """Tell whether a condition other than the calibrated one holds; only that one has limits by language."""
+    value = decision.scores.get(condition.score)
+    if not set(condition.refuses).isdisjoint(decision.flags):
+        return False
+    return value is None or condition.holds(value, "")
 
 
 def _curve(front: System, gate: Frozen) -> Json:
@@ -435,7 +459,7 @@ def _curve(front: System, gate: Frozen) -> Json:
     return {
         "gate": front.gate,
         "task": front.run.task,
-        "score": _main_condition(gate)["score"],
+        "score": _main_condition(gate).score,
         "roc_auc": roc_auc(supported, unsupported),
         "aurc": areas.aurc if areas else None,
         "augrc": areas.augrc if areas else None,
