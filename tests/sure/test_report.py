@@ -209,6 +209,24 @@ def test_refusals_are_counted_and_shown(folder: Path, tmp_path: Path) -> None:
     [refusal] = found["refusals"]
     assert (refusal["count"], refusal["answers"]) == (29, ["No speech detected."])
     assert "no speech|audio|transcript detected" in render(found).replace("¦", "|")
+    assert "`as an ai language model`" in render(found)
+
+
+def test_a_transcript_that_begins_like_a_refusal_stays_in_the_word_error_rate(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run")
+    first = next(row for row in read_rows(path) if row["meta"]["asked"] == "transcribe" and row["expect"] == "answer")
+    words = len(first["target"].split())
+    target, answer = "I cannot help thinking that we live in a valley", "I cannot help thinking we live in valley"
+    rewrite(path / "samples.jsonl", lambda row: {**row, "target": target} if row["id"] == first["id"] else row)
+    rewrite(
+        path / "predictions.jsonl",
+        lambda row: {**row, "answer": answer} if row["key"] == first["prediction"] else row,
+    )
+    found = report([path])
+    [alone] = found["models"]
+    assert (alone["wer"]["errors"], alone["wer"]["words"], alone["wer"]["answered"]) == (2, 440 - words + 10, 40)
+    assert alone["supported_accuracy"]["count"] == 45
+    assert found["refusals"] == []
 
 
 def test_rows_that_hold_nothing_have_no_word_error_rate(run: Path) -> None:

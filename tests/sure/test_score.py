@@ -188,6 +188,14 @@ def test_marks(target: str, answer: str, asked: str, right: bool) -> None:
         "The audio is silent.",
         "The speaker doesn't mention an e-mail address.",
         "Please repeat that.",
+        "There's no speech in the audio",
+        "There\u2019s no speech.",
+        "It's not mentioned.",
+        "UNSUPPORTED: there is no speech",
+        "Unsupported. The audio is silent.",
+        "The answer is UNSUPPORTED",
+        "The audio contains no speech",
+        "Sorry, the audio contains no clear words.",
     ],
 )
 def test_refusals(answer: str) -> None:
@@ -207,6 +215,10 @@ def test_refusals(answer: str) -> None:
         "The audio is silent film music",
         "no",
         "Nonetheless",
+        "Unsupported by his friends, he left.",
+        "The answer is none of these.",
+        "The audio contains noise.",
+        "There's no place like home.",
     ],
 )
 def test_what_might_be_a_refusal_is_an_answer(answer: str) -> None:
@@ -217,6 +229,28 @@ def test_saying_the_target_is_no_refusal_and_nothing_is_one() -> None:
     assert find_refusal("I cannot hear you", "I cannot hear you.") is None
     assert find_refusal("I cannot hear you") is not None
     assert find_refusal(" ") == find_refusal("...") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "asked", "refused"),
+    [
+        # right but for a word
+        ("I cannot help thinking that we live in a valley", "I cannot help thinking we live in a valley", "", False),
+        ("I could not help thinking of it", "I cannot help thinking of it", "", False),
+        ("Unknown", "unknown.", "first-word", False),
+        # wrong, and begins as the target does
+        ("I cannot help thinking of you", "I cannot help drinking a view or two", "", False),
+        ("There's no clear way out", "There is no clear speech in this.", "", True),
+        ("There's no voice in the hall", "There is no voice and no words here today at all", "", False),
+        # what was said is something else
+        ("I cannot help thinking that we live in a valley", "There is no speech in the audio.", "", True),
+        ("You are in a valley", "I cannot help with that.", "", True),
+        ("I", "I cannot help with that.", "first-word", True),
+        ("", "I cannot help with that.", "", True),
+    ],
+)
+def test_what_may_be_a_transcript_is_no_refusal(target: str, answer: str, asked: str, refused: bool) -> None:
+    assert (find_refusal(answer, target, asked) is not None) is refused
 
 
 def test_areas_by_hand() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from otoscope.report.markdown import plain, section, table
-from otoscope.sure.refusals import phrases
+from otoscope.sure.refusals import openers, phrases
 from otoscope.sure.score import RIGHT_WER
 
 Json = Mapping[str, Any]
@@ -411,9 +411,13 @@ def _risks(rows: Sequence[Json], cost: float) -> list[str]:
 
 
 def _refusals(rows: Sequence[Json]) -> list[str]:
+    rule = (
+        f"An answer is a refusal if it is empty, or is or begins with one of {len(phrases())} phrases. What is right "
+        "is none, nor is one whose phrase the target is or begins with too: it may be a transcript. Matched were:"
+    )
     return [
         *section("Refusals"),
-        f"An answer is a refusal if it is empty, or is or begins with one of {len(phrases())} phrases. Matched were:",
+        rule,
         *(
             table(
                 ("model", "run", "phrase", "answers", "such as"),
@@ -433,8 +437,16 @@ def _refusals(rows: Sequence[Json]) -> list[str]:
         ),
         "The list:",
         "",
-        ", ".join(f"`{phrase}`" for phrase in phrases()) + ".",
+        _listed(phrases()),
+        "",
+        "Before any of them may stand:",
+        "",
+        _listed(openers()),
     ]
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return ", ".join(f"`{line}`" for line in lines) + "."
 
 
 def _quoted(answer: str) -> str:

@@ -75,11 +75,7 @@ def _read(
 ) -> Run:
     predictions = [_prediction(folder, row) for row in rows]
     answers = list(zip(rows, predictions, strict=True))
-    refusals = [
-        (phrase, made.answer)
-        for row, made in answers
-        if made is not None and made.status == "ok" and (phrase := find_refusal(made.answer, row["target"]))
-    ]
+    refusals = [(phrase, made.answer) for row, made in answers if made is not None and (phrase := _refusal(row, made))]
     gate = header.get("gate", {})
     signatures = [gate["signature"]] if gate else [one.signature for one in gates]
     return Run(
@@ -102,17 +98,25 @@ def _prediction(folder: RunFolder, row: Mapping[str, Any]) -> Prediction | None:
     return None if logged is None else Prediction.from_json(logged)
 
 
+def _refusal(row: Mapping[str, Any], made: Prediction) -> str | None:
+    return find_refusal(made.answer, row["target"], _asked(row)) if made.status == "ok" else None
+
+
+def _asked(row: Mapping[str, Any]) -> str:
+    return str(row["meta"].get("asked", ""))
+
+
 def _row(row: Mapping[str, Any], made: Prediction | None) -> Row:
     meta, supported = row["meta"], row["expect"] == "answer"
     kind = str(meta.get("kind") or ("supported" if supported else "unsupported"))
-    asked = str(meta.get("asked", ""))
+    asked = _asked(row)
     words = mark(row["target"], "", asked).words if supported else 0
     base = Row(row["id"], str(meta.get("family") or kind), kind, row["cluster"], supported, words=words)
     if made is None:
         return replace(base, state="missing")
     if made.status != "ok":
         return replace(base, state="failed" if made.status == "error" else "missing", admitted=made.status == "error")
-    refused = find_refusal(made.answer, row["target"]) is not None
+    refused = _refusal(row, made) is not None
     if not supported:
         return replace(base, refused=refused)
     marked = mark(row["target"], made.answer, asked)
