@@ -246,7 +246,7 @@ def test_replay_through_the_command_line(task: Path, tmp_path: Path) -> None:
     printed = CliRunner().invoke(cli, command, catch_exceptions=False)
     assert printed.exit_code == 0
     [line] = [line for line in printed.stdout.splitlines() if "counting" in line and "energy" in line]
-    assert line.split() == ["python/tests.counting", "energy", "4", "of", "8", "4/4", "4/4", "4/4", "4/4", "0"]
+    assert line.split() == ["python/tests.counting", "one", "energy", "4", "of", "8", "4/4", "4/4", "4/4", "4/4", "0"]
     rows = json.loads(CliRunner().invoke(cli, [*command, "--json"], catch_exceptions=False).stdout)
     assert [row["gate"] for row in rows] == ["none", "energy"] * 2
     live = CliRunner().invoke(

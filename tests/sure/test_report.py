@@ -19,13 +19,15 @@ from otoscope.audio import Intake, read_audio
 from otoscope.cli.main import cli
 from otoscope.errors import RunError, UsageError
 from otoscope.gate.calibrate import Plan, calibrate, save
-from otoscope.gate.rule import CONDITIONS, Gate, Measured
+from otoscope.gate.evidence import Energy
+from otoscope.gate.rule import CONDITIONS, Gate, Measured, write_gate
 from otoscope.gate.signal import Heard, Scores
 from otoscope.report.sure import render
 from otoscope.runner.folder import RunFolder
 from otoscope.runner.gating import decision_key
-from otoscope.runner.replay import Frozen, replay
+from otoscope.runner.replay import Frozen, replay, told_apart
 from otoscope.sure.control import build_control
+from otoscope.sure.plan import Settings
 from otoscope.sure.report import build
 from otoscope.sure.runs import read_runs
 from otoscope.task import read_task
@@ -185,8 +187,10 @@ def test_rejection_never_stands_without_retention(run: Path) -> None:
     assert "1.000 (45/45)" in line
 
 
-def test_tests_are_paired_by_source_and_adjusted_over_gates(run: Path) -> None:
-    rows = report([run], "energy", "energy")["tests"]
+def test_tests_are_paired_by_source_and_adjusted_over_gates(run: Path, tmp_path: Path) -> None:
+    write_gate(Gate("energy", {"energy": Energy(floor=-59.0)}, []), tmp_path / "gate.json")
+    path = shutil.copytree(run, tmp_path / "run")
+    rows = report([path], "energy", str(tmp_path / "gate.json"))["tests"]
     assert [(row["rows"], row["gained"], row["lost"]) for row in rows] == [
         ("unsupported", 5, 0),
         ("unsupported", 5, 0),
@@ -197,6 +201,73 @@ def test_tests_are_paired_by_source_and_adjusted_over_gates(run: Path) -> None:
     assert rows[0]["holm"] == 2 * rows[0]["p"]
     assert rows[0]["mcnemar"] == 2 / 32
     assert rows[2]["p"] == 1.0
+
+
+def test_a_gate_that_is_given_twice_is_one(run: Path, tmp_path: Path) -> None:
+    write_gate(Gate("energy", {"energy": Energy()}, []), tmp_path / "gate.json")
+    rows = report([run], "energy", "energy")
+    assert rows["notes"] == []
+    found = report([run], "energy", str(tmp_path / "gate.json"), "energy")
+    assert [gate["name"] for gate in found["gates"]] == ["energy"]
+    assert [row["gate"] for row in found["models"]] == ["none", "energy"]
+    assert [row["holm"] for row in found["tests"]] == [row["p"] for row in found["tests"]] == [2 / 32, 1.0]
+    assert len(found["front_ends"]) == len(found["curves"]) == 1
+    [note] = found["notes"]
+    assert note == "gate (energy) has the settings of energy and decides alike; it is shown once"
+
+
+def test_gates_of_one_name_in_two_folders_are_two(run: Path, tmp_path: Path) -> None:
+    for name, floor in (("low", -60.0), ("high", 0.0)):  # nothing is as loud as full scale
+        write_gate(Gate("energy", {"energy": Energy(floor=floor)}, []), tmp_path / name / "gate.json")
+    specs = [str(tmp_path / name / "gate.json") for name in ("low", "high")]
+    found = report([shutil.copytree(run, tmp_path / "run")], *specs)
+    names = ["low/gate (energy)", "high/gate (energy)"]
+    assert [gate["name"] for gate in found["gates"]] == names
+    kept = {row["gate"]: row["retention"]["count"] for row in found["front_ends"]}
+    assert kept == {names[0]: 45, names[1]: 0}
+    assert [row["gate"] for row in found["curves"]] == [row["gate"] for row in found["external"]] == names
+    assert {row["gate"] for row in found["model_families"]} == {"none", names[0]}
+    assert [row["holm"] for row in found["tests"] if row["rows"] == "unsupported"] == [4 / 32, 4 / 32]
+
+
+def test_sets_that_share_a_task_id_are_two(folder: Path, run: Path, tmp_path: Path) -> None:
+    other = build_mini(tmp_path / "set", Settings("mini", seed=7)).folder
+    otoscope.run(str(other), model=knowing(other / "test", "You"), judge="rules", folder=tmp_path / "other")
+    otoscope.run(str(folder), model="null", judge="rules", folder=tmp_path / "null")
+    row = {"audio": "0.wav", "instruction": "Say it.", "label": "", "expect": "abstain", "family": "hum"}
+    write_clip(tmp_path / "noises" / "0.wav", seconds=0.2)
+    (tmp_path / "noises" / "samples.jsonl").write_text(json.dumps(row))
+    (tmp_path / "noises" / "task.json").write_text(json.dumps({"name": "hum", "kind": "sequence", "metrics": ["wer"]}))
+    otoscope.run(str(tmp_path / "noises"), model="null", judge="rules", folder=tmp_path / "hum")
+    found = report([run, tmp_path / "null", tmp_path / "other", tmp_path / "hum"], "energy")
+    fronts = [(front["task"], front["run"]) for front in found["front_ends"]]
+    assert fronts == [("sure/mini/test", "talker"), ("sure/mini/test", "other"), ("hum", "hum")]
+    assert [(curve["task"], curve["run"]) for curve in found["curves"]] == fronts
+    families = [row["run"] for row in found["families"] if row["family"] == "white"]
+    assert families == ["talker", "other"]
+    # what is drawn differs between the two: noise under speech of three levels, and speed; the other 25 rows are alike
+    contents = [
+        {(row["id"], *row["content"]) for row in read_rows(path) if row["expect"] == "answer"}
+        for path in (run, tmp_path / "other")
+    ]
+    shared = len(contents[0] & contents[1])
+    assert 0 < shared < 45
+    assert found["external"][0]["retention"]["of"] == 90 - shared
+    text = render(found).split("## Front ends alone")[1].split("##")[0]
+    for name in ("talker", "other"):
+        assert f"| energy | sure/mini/test | {name} | 1.000 (45/45)" in text
+
+
+def test_runs_of_one_name_in_two_folders_are_told_apart(run: Path, tmp_path: Path) -> None:
+    paths = [shutil.copytree(run, tmp_path / name / "talker") for name in ("a", "b")]
+    found = report(paths, "energy")
+    assert [row["run"] for row in found["runs"]] == ["a/talker", "b/talker"]
+    assert {row["run"] for row in found["risks"]} == {"a/talker", "b/talker"}
+
+
+def test_names_have_no_more_than_what_tells_them_apart() -> None:
+    paths = [Path(path) for path in ("/x/a/gate", "/x/b/gate", "/y/b/gate", "/x/other", "/x/a/gate", "/x/a/../gate")]
+    assert told_apart(paths) == ["a/gate", "x/b/gate", "y/b/gate", "other", "a/gate", "../gate"]
 
 
 def test_refusals_are_counted_and_shown(folder: Path, tmp_path: Path) -> None:
@@ -410,9 +481,12 @@ def test_an_external_check_of_the_recordings_that_ship(tmp_path: Path) -> None:
     assert energy["rejection"]["count"] == 0
     assert silero["rejection"]["of"] == energy["rejection"]["of"] == 56
     section = render(found).split("## External checks")[1].split("\n## ")[0]
-    assert "| energy+silero | starter-recordings | drums | unsupported | 1.000 (10/10)" in section
+    assert "| energy+silero | starter-recordings | run | drums | unsupported | 1.000 (10/10)" in section
     assert section.count("| all | all | all |") == 2
-    assert "| energy+silero | starter-recordings | speech-fr | supported | (to be answered) | 1.000 (10/10)" in section
+    assert (
+        "| energy+silero | starter-recordings | run | speech-fr | supported | (to be answered) | 1.000 (10/10)"
+        in section
+    )
     assert "## Families, by gate" not in render(found)
 
 

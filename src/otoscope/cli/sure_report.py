@@ -9,7 +9,7 @@ import click
 
 from otoscope.cli.options import json_option, print_json, say
 
-HEADINGS = ("model", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed")
+HEADINGS = ("model", "run", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed")
 
 RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -109,7 +109,7 @@ def _tell(notes: Iterable[str]) -> None:
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     shares = (row[name] for name in ("gate_rejection", "system_rejection", "retention", "supported_accuracy"))
     counts = (f"{share['count']}/{share['of']}" for share in shares)
-    return (row["model"], row["gate"], f"{row['calls']} of {row['rows']}", *counts, str(row["failed"]))
+    return (row["model"], row["run"], row["gate"], f"{row['calls']} of {row['rows']}", *counts, str(row["failed"]))
 
 
 @click.command("control")

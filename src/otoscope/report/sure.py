@@ -122,6 +122,7 @@ def _models(rows: Sequence[Json]) -> list[str]:
         *table(
             (
                 "model",
+                "run",
                 "task",
                 "gate",
                 "supported accuracy",
@@ -134,6 +135,7 @@ def _models(rows: Sequence[Json]) -> list[str]:
             (
                 (
                     _model(row),
+                    plain(row["run"]),
                     plain(row["task"]),
                     plain(row["gate"]),
                     _share(row["supported_accuracy"]),
@@ -160,6 +162,7 @@ def _costs(rows: Sequence[Json]) -> list[str]:
         *table(
             (
                 "model",
+                "run",
                 "task",
                 "gate",
                 "calls",
@@ -175,6 +178,7 @@ def _costs(rows: Sequence[Json]) -> list[str]:
             (
                 (
                     _model(row),
+                    plain(row["run"]),
                     plain(row["task"]),
                     plain(row["gate"]),
                     f"{row['calls']} of {row['rows']}",
@@ -214,12 +218,14 @@ def _usage(row: Json) -> str:
 def _fronts(rows: Sequence[Json]) -> list[str]:
     return [
         *section("Front ends alone"),
+        "Each gate over each set once; the run is the first one with its rows.",
         *table(
-            ("gate", "task", "retention", "Gate R.", "by kind", "different clips", "s a clip", "reasons"),
+            ("gate", "task", "run", "retention", "Gate R.", "by kind", "different clips", "s a clip", "reasons"),
             (
                 (
                     plain(row["gate"]),
                     plain(row["task"]),
+                    plain(row["run"]),
                     _share(row["retention"]),
                     _share(row["rejection"]),
                     "; ".join(f"{kind} {_count(share)}" for kind, share in row["kinds"].items()),
@@ -239,6 +245,7 @@ def _stages(rows: Sequence[Json]) -> list[str]:
         (
             plain(row["gate"]),
             plain(row["task"]),
+            plain(row["run"]),
             name,
             _seconds(stage["seconds"], stage["median"]),
             str(stage["clips"]),
@@ -246,7 +253,7 @@ def _stages(rows: Sequence[Json]) -> list[str]:
         for row in rows
         for name, stage in row["stages"].items()
     ]
-    headings = ("gate", "task", "stage", "s a clip", "clips that came to it")
+    headings = ("gate", "task", "run", "stage", "s a clip", "clips that came to it")
     return ["By stage; a clip that one turns away comes to none after it.", *table(headings, lines)] if lines else []
 
 
@@ -259,18 +266,23 @@ def _families(rows: Sequence[Json], external: Sequence[Json]) -> list[str]:
     lines = [*section("Families, by gate"), told, *_family_table(sure)] if sure else []
     lines += [*section("External checks, by gate"), EXTERNAL_NOTE, *_family_table(others, external)] if others else []
     lines += [*section("Control, by gate"), CONTROL_NOTE, *_family_table(controls)] if controls else []
-    lost = [f"- {plain(row['gate'])}: {plain(name)}" for row in rows for name in row["turned_away"]]
+    lost = [
+        f"- {plain(row['gate'])}, {plain(row['run'])}: {plain(name)}" for row in rows for name in row["turned_away"]
+    ]
     return [*lines, *(["Supported rows turned away:", "", *lost, ""] if lost else [])]
 
 
 def _family_table(rows: Iterable[Json], totals: Iterable[Json] = ()) -> list[str]:
-    together = [{**row, "task": "all", "family": "all", "kind": "all", "unique_audio": ""} for row in totals]
+    together = [
+        {**row, "task": "all", "run": "all", "family": "all", "kind": "all", "unique_audio": ""} for row in totals
+    ]
     return table(
-        ("gate", "task", "family", "kind", "turned away", "supported retained", "different clips"),
+        ("gate", "task", "run", "family", "kind", "turned away", "supported retained", "different clips"),
         (
             (
                 plain(row["gate"]),
                 plain(row["task"]),
+                plain(row["run"]),
                 plain(row["family"]),
                 plain(row["kind"]),
                 _share(row["rejection"]) if row["rejection"] else "(to be answered)",
@@ -334,11 +346,12 @@ def _curves(rows: Sequence[Json]) -> list[str]:
         *section("The score at every threshold"),
         CURVE_NOTE,
         *table(
-            ("gate", "task", "score", "ROC AUC", "AURC", "AUGRC", "rejection at retention 1.00, 0.99, 0.95"),
+            ("gate", "task", "run", "score", "ROC AUC", "AURC", "AUGRC", "rejection at retention 1.00, 0.99, 0.95"),
             (
                 (
                     plain(row["gate"]),
                     plain(row["task"]),
+                    plain(row["run"]),
                     row["score"],
                     _number(row["roc_auc"]),
                     _number(row["aurc"]),
@@ -361,8 +374,9 @@ def _det(row: Json) -> list[str]:
         *(point for before, point, after in inner if _turns(before, point, after)),
         *points[1:][-1:],
     ]
+    what = f"{plain(row['gate'])} on {plain(row['task'])} of {plain(row['run'])}"
     return [
-        f"Detection error trade-off of {plain(row['gate'])} on {plain(row['task'])}; the JSON report has every point.",
+        f"Detection error trade-off of {what}; the JSON report has every point.",
         *table(
             ("threshold", "supported turned away", "unsupported admitted"),
             (

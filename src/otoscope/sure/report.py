@@ -12,7 +12,7 @@ from otoscope.gate.rule import READ, SIGNALS, Condition
 from otoscope.metrics import metric as find_metric
 from otoscope.metrics.protocol import Metric, Rows
 from otoscope.records import Decision
-from otoscope.runner.replay import Frozen
+from otoscope.runner.replay import Frozen, distinct
 from otoscope.stats import difference_interval, holm, interval, mcnemar, sign_flip
 from otoscope.sure.control import UNANSWERABLE
 from otoscope.sure.curves import det, rejection_at, risk_coverage, roc_auc, scod
@@ -36,60 +36,86 @@ def build(runs: Sequence[Run], gates: Sequence[Frozen], cost: float = EVEN) -> J
 
     Args:
         runs: the runs.
-        gates: the gates; the first is the one that the report is about, the others are there to compare with.
+        gates: the gates; the first is the one that the report is about, the others are there to compare with. Of
+            those that decide alike the first is shown.
         cost: what answering an unsupported row costs, 0 to 1, where a wrong answer costs the rest.
     """
-    built = [system for run in runs for system in systems(run, gates)]
-    fronts = _fronts(runs, gates)
+    shown = distinct(gates)
+    built = [system for run in runs for system in systems(run, shown)]
+    fronts = _fronts(runs, shown)
     models = [_system_json(system, gates) for system in built]
     return {
         "otoscope": version("otoscope"),
-        "notes": list(dict.fromkeys(note for row in models for note in row["notes"])),
-        "gates": [_gate_json(gate) for gate in gates],
+        "notes": list(dict.fromkeys([*_alike(gates, shown), *(note for row in models for note in row["notes"])])),
+        "gates": [_gate_json(gate) for gate in shown],
         "runs": [_run_json(run) for run in runs],
         "front_ends": [_front_json(front, _kept_by(front, fronts)) for front in fronts],
         "models": models,
         "tests": _tests(built),
         "families": [row for front in fronts for row in _families(front, _kept_by(front, fronts))],
-        "external": [_external(gate, fronts) for gate in gates],
+        "external": [_external(gate, fronts) for gate in shown],
         "model_families": [
             row
             for system in built
-            if system.run.gate or system.gate in {NO_GATE, *(gate.name for gate in gates[:1])}
+            if system.run.gate or system.signature in {"", *(gate.signature for gate in shown[:1])}
             for row in _model_families(system)
         ],
-        "curves": [_curve(front, gate) for front, gate in _scored_fronts(fronts, gates)],
-        "risks": [_risk(system, gates, cost) for system in built],
+        "curves": [_curve(front, gate) for front, gate in _scored_fronts(fronts, shown)],
+        "risks": [_risk(system, shown, cost) for system in built],
         "refusals": _refusals(runs),
         "cost": cost,
     }
 
 
+def _alike(gates: Sequence[Frozen], shown: Sequence[Frozen]) -> Iterator[str]:
+    """Say which gates are not shown; one that was given twice by the same name is no news."""
+    names = {gate.signature: gate.name for gate in shown}
+    for gate in gates:
+        if gate.name != names[gate.signature]:
+            yield f"{gate.name} has the settings of {names[gate.signature]} and decides alike; it is shown once"
+
+
 def _fronts(runs: Sequence[Run], gates: Sequence[Frozen]) -> list[System]:
-    """Return each gate over each task once, whichever model the run asked."""
-    found: dict[tuple[str, str], System] = {}
+    """Return each gate over each set once, whichever model the run asked.
+
+    Sets are told by their rows: builds with another seed or recipe have one task id, and so do runs of the first rows.
+    """
+    found: dict[Any, System] = {}
     for run in runs:
         for system in systems(run, gates):
             if system.gate != NO_GATE and not run.gate:
-                found.setdefault((run.task, system.gate), system)
+                found.setdefault((_contents(run), system.signature), system)
     return list(found.values())
+
+
+def _contents(run: Run) -> tuple[Any, ...]:
+    rows = zip(run.rows, run.sounds, strict=True)
+    return (run.task, *((row.id, row.family, row.supported, *clips) for row, clips in rows))
 
 
 def _kept_by(front: System, fronts: Sequence[System]) -> list[Row]:
     """Return the supported rows that show what a gate's rejection costs: the task's, or of a task without any, all."""
-    return _supported(front.rows) or _supported_by(front.gate, fronts)
+    return _supported(front.rows) or _supported_by(front.signature, fronts)
 
 
-def _supported_by(gate: str, fronts: Sequence[System]) -> list[Row]:
+def _supported_by(signature: str, fronts: Sequence[System]) -> list[Row]:
     """Return the supported rows of all tasks but controls, whose speech is that of a set."""
-    return [row for front in fronts if front.gate == gate and not _is_control(front) for row in _supported(front.rows)]
+    return _supported(_together(one for one in fronts if one.signature == signature and not _is_control(one)))
+
+
+def _together(fronts: Iterable[System]) -> list[Row]:
+    """Return the rows of several sets; one that two sets share, as builds that differ in seed do, is there once."""
+    found: dict[Any, Row] = {}
+    for front in fronts:
+        for row, clips in zip(front.rows, front.run.sounds, strict=True):
+            found.setdefault((front.run.task, row.id, *clips), row)
+    return list(found.values())
 
 
 def _external(gate: Frozen, fronts: Sequence[System]) -> Json:
     """Return what a gate does with all rows of tasks that are neither a SURE set nor a control."""
-    own = [front for front in fronts if front.gate == gate.name]
-    rows = [row for front in own if _is_external(front) for row in front.rows]
-    supported = _supported(rows) or _supported_by(gate.name, fronts)
+    rows = _together(one for one in fronts if one.signature == gate.signature and _is_external(one))
+    supported = _supported(rows) or _supported_by(gate.signature, fronts)
     return {"gate": gate.name, "rejection": _gate_rejection(rows), "retention": _retention(supported)}
 
 
@@ -103,7 +129,7 @@ def _is_control(front: System) -> bool:
 
 def _scored_fronts(fronts: Sequence[System], gates: Sequence[Frozen]) -> Iterator[tuple[System, Frozen]]:
     for front in fronts:
-        yield front, next(gate for gate in gates if gate.name == front.gate)
+        yield front, next(gate for gate in gates if gate.signature == front.signature)
 
 
 def _gate_json(gate: Frozen) -> Json:
@@ -195,6 +221,7 @@ def _front_json(front: System, kept: Sequence[Row]) -> Json:
     return {
         "gate": front.gate,
         "task": front.run.task,
+        "run": front.run.name,
         "retention": _retention(kept),
         "rejection": _gate_rejection(front.rows),
         "kinds": {kind: _gate_rejection([row for row in front.rows if row.kind == kind]) for kind in kinds},
@@ -245,8 +272,7 @@ def _calibrated_on(system: System, gates: Sequence[Frozen]) -> Json:
 
     What a run was made behind is known by its signature, if that gate is among the gates.
     """
-    live = system.run.gate.get("signature")
-    own = (gate for gate in gates if (gate.signature == live if live else gate.name == system.gate))
+    own = (gate for gate in gates if gate.signature == system.signature)
     known = {row for gate in own for row in gate.calibration.get("rows", ())}
     seen = sum(not known.isdisjoint(clips) for clips in system.run.sounds)
     note = (
@@ -373,6 +399,7 @@ def _families(front: System, kept: Sequence[Row]) -> Iterator[Json]:
         yield {
             "gate": front.gate,
             "task": front.run.task,
+            "run": front.run.name,
             "family": family,
             "kind": rows[0].kind,
             "external": _is_external(front),
@@ -459,6 +486,7 @@ def _curve(front: System, gate: Frozen) -> Json:
     return {
         "gate": front.gate,
         "task": front.run.task,
+        "run": front.run.name,
         "score": _main_condition(gate).score,
         "roc_auc": roc_auc(supported, unsupported),
         "aurc": areas.aurc if areas else None,
@@ -477,7 +505,7 @@ def _risk(system: System, gates: Sequence[Frozen], cost: float) -> Json:
     answered = [row.answered for row in rows]
     flags = [row.supported for row in rows]
     wrong = [row.supported and not row.right for row in rows]
-    gate = next((gate for gate in gates if gate.name == system.gate), None)
+    gate = None if system.run.gate else next((one for one in gates if one.signature == system.signature), None)
     scored = zip(rows, _scores(system, gate), strict=True) if gate else ()
     known = [(score, _loss(row)) for row, score in scored if row.state == "answered"]
     areas = risk_coverage([score for score, _ in known], [loss for _, loss in known])
