@@ -172,6 +172,31 @@ def test_cost_is_told_with_and_without_the_gate(folder: Path, tmp_path: Path) ->
     assert "| cost 138 of 148, tokens 207 of 222 |" in render(found)
 
 
+def test_what_a_model_behind_a_gate_was_not_asked_about_has_no_cost(folder: Path, tmp_path: Path) -> None:
+    otoscope.run(str(folder), model=Paid(), judge="rules", folder=tmp_path / "live", gate="energy")
+    found = report([tmp_path / "live"], "energy")
+    [live] = found["models"]
+    assert live["usage_with"] == {"cost": 138, "tokens": 207}
+    assert live["usage_without"] is None
+    assert found["notes"] == []
+    assert "| cost 138 of unknown, tokens 207 of unknown |" in render(found)
+
+
+def test_a_gate_that_is_not_put_before_a_run_behind_another_is_told(folder: Path, run: Path, tmp_path: Path) -> None:
+    otoscope.run(str(folder), model="null", judge="rules", folder=tmp_path / "live", gate="energy")
+    write_gate(Gate("energy", {"energy": Energy(floor=0.0)}, []), tmp_path / "gate.json")
+    alone = shutil.copytree(run, tmp_path / "alone")
+    found = report([tmp_path / "live", alone], str(tmp_path / "gate.json"), "energy")
+    assert [row["gate"] for row in found["models"]] == ["energy (live)", "none", "gate (energy)", "energy"]
+    [note] = found["notes"]
+    assert note.startswith("live was made behind a gate, energy, ")
+    assert "not behind gate (energy): " in note
+    command = ["sure", "report", str(tmp_path / "live"), "--gate", str(tmp_path / "gate.json")]
+    printed = CliRunner().invoke(cli, command, catch_exceptions=False, standalone_mode=False)
+    assert printed.return_value == 0
+    assert "not behind gate (energy): " in printed.stdout
+
+
 def test_rejection_never_stands_without_retention(run: Path) -> None:
     found = report([run], "energy")
     for row in found["models"] + found["front_ends"] + found["families"]:

@@ -21,8 +21,8 @@ Seconds are means a row, then medians: a mean counts loading and busy moments to
 is in no median. Without: the model's over all rows. With: the gate's over all rows and the model's over those that are
 let through, summed, by all rows. Break-even: the gate's by the model's without it, which is the share of rows that has
 to be turned away for the gate to save time, where these take the model as long as others. Rows that failed or are not
-answered yet are in none of these. Of a run made behind a gate it is unknown what the model would have taken for rows
-that it was not asked about."""
+answered yet are in none of these. Of a run made behind a gate it is unknown what the model would have taken, and
+counted, for rows that it was not asked about."""
 
 CURVE_NOTE = """\
 Of the score that the threshold is on. AURC and AUGRC here count a row as lost if it should not be answered; rows that
@@ -211,8 +211,9 @@ def _break_even(value: float | None) -> str:
 
 
 def _usage(row: Json) -> str:
-    with_gate, without = row["usage_with"], row["usage_without"]
-    return ", ".join(f"{name} {with_gate[name]:g} of {without[name]:g}" for name in without) or "nothing"
+    without = row["usage_without"]
+    told = {name: "unknown" if without is None else f"{without[name]:g}" for name in row["usage_with"]}
+    return ", ".join(f"{name} {row['usage_with'][name]:g} of {told[name]}" for name in told) or "nothing"
 
 
 def _fronts(rows: Sequence[Json]) -> list[str]:

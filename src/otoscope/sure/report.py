@@ -150,9 +150,13 @@ def _run_json(run: Run) -> Json:
         "task": run.task,
         "rows": len(run.rows),
         "sources": len({row.cluster for row in run.rows}),
-        "missing": sum(row.state == "missing" and row.admitted for row in run.rows),
+        "missing": _missing(run),
         "offered": run.offered,
     }
+
+
+def _missing(run: Run) -> int:
+    return sum(row.state == "missing" and row.admitted for row in run.rows)
 
 
 def _share_json(share: Share, rows: Sequence[Row], holds: Callable[[Row], bool]) -> Json:
@@ -263,23 +267,35 @@ def _system_json(system: System, gates: Sequence[Frozen]) -> Json:
         "reduction": counts.reduction.value,
         "failed": counts.failed,
         **_costs(system),
-        **_calibrated_on(system, gates),
+        "calibrated_on": _calibrated_on(system, gates),
+        "notes": list(_notes(system, gates)),
     }
 
 
-def _calibrated_on(system: System, gates: Sequence[Frozen]) -> Json:
-    """Return how many of its rows the gate was calibrated on, and what follows from that.
+def _calibrated_on(system: System, gates: Sequence[Frozen]) -> int:
+    """Return how many of its rows the gate was calibrated on.
 
     What a run was made behind is known by its signature, if that gate is among the gates.
     """
     own = (gate for gate in gates if gate.signature == system.signature)
     known = {row for gate in own for row in gate.calibration.get("rows", ())}
-    seen = sum(not known.isdisjoint(clips) for clips in system.run.sounds)
-    note = (
-        f"{system.gate} was calibrated on {seen} of the {len(system.rows)} rows of {system.run.task}, so what it does "
-        "with them flatters it; report on rows that it was not calibrated on, such as those of another split"
-    )
-    return {"calibrated_on": seen, "notes": [note] if seen else []}
+    return sum(not known.isdisjoint(clips) for clips in system.run.sounds)
+
+
+def _notes(system: System, gates: Sequence[Frozen]) -> Iterator[str]:
+    """Say what is wrong with a system's numbers."""
+    run = system.run
+    if seen := _calibrated_on(system, gates):
+        yield (
+            f"{system.gate} was calibrated on {seen} of the {len(system.rows)} rows of {run.task}, so what it does "
+            "with them flatters it; report on rows that it was not calibrated on, such as those of another split"
+        )
+    others = [gate.name for gate in distinct(gates) if gate.signature != system.signature]
+    if run.gate and others:
+        yield (
+            f"{run.name} was made behind a gate, {run.gate['id']}, and is shown behind that alone, not behind "
+            f"{', '.join(others)}: there are no answers to what was turned away; run the model without --gate"
+        )
 
 
 def _wer(rows: Sequence[Row], counts: Tally) -> Json:
@@ -299,9 +315,13 @@ def _wer(rows: Sequence[Row], counts: Tally) -> Json:
 
 
 def _costs(system: System) -> Json:
-    """Return seconds a row of each stage and of the whole, and what the model counted, with and without the gate."""
+    """Return seconds a row of each stage and of the whole, and what the model counted, with and without the gate.
+
+    Without is unknown of a run whose gate kept rows from the model: nobody asked what they take.
+    """
     timed = _timed(system)
-    latency = _latency(timed, live=bool(system.run.gate)) if timed else None
+    known = not system.run.gate or all(row.admitted for row in system.rows)
+    latency = _latency(timed, known=known) if timed else None
     gate = [row.gate for row in timed if row.gate is not None]
     model = [row.model for row in timed if row.model is not None]
     names = sorted({name for usage in system.run.usage for name in usage})
@@ -315,7 +335,7 @@ def _costs(system: System) -> Json:
         "seconds_without": latency.without if latency else None,
         "seconds_with": latency.behind if latency else None,
         "break_even": latency.break_even if latency and system.gate != NO_GATE else None,
-        "usage_without": {name: sum(usage.get(name, 0) for _, usage in pairs) for name in names},
+        "usage_without": {name: sum(usage.get(name, 0) for _, usage in pairs) for name in names} if known else None,
         "usage_with": {name: sum(usage.get(name, 0) for row, usage in pairs if row.admitted) for name in names},
     }
 
@@ -341,11 +361,10 @@ def _timed(system: System) -> list[_Timed]:
     return found
 
 
-def _latency(timed: Sequence[_Timed], *, live: bool) -> Latency:
+def _latency(timed: Sequence[_Timed], *, known: bool) -> Latency:
+    gate = sum(row.gate or 0.0 for row in timed)
     asked = sum(row.model or 0.0 for row in timed if row.admitted)
-    known = not live or all(row.admitted for row in timed)
-    everywhere = sum(row.model or 0.0 for row in timed) if known else None
-    return Latency(len(timed), sum(row.gate or 0.0 for row in timed), asked, everywhere)
+    return Latency(len(timed), gate, asked, sum(row.model or 0.0 for row in timed) if known else None)
 
 
 def _tests(built: Sequence[System]) -> list[Json]:
