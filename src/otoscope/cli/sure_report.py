@@ -61,6 +61,11 @@ def report_command(
         output.write_text(f"{text.rstrip()}\n", "utf-8")
         _tell(report["notes"])
         say(f"written: {output}")
+    return _status(report)
+
+
+def _status(report: Mapping[str, Any]) -> int:
+    """Return 1 if rows are not answered yet: what is told of the others is not what the run will have."""
     return 1 if any(run["missing"] for run in report["runs"]) else 0
 
 
@@ -94,11 +99,11 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     rows = report["models"]
     if as_json:
         print_json(rows, sort_keys=True)
-        return 0
-    console = Console(width=200, highlight=False)
-    console.print(text_table(HEADINGS, map(_cells, rows), console.encoding, names=len(HEADINGS)))
-    _tell(report["notes"])
-    return 0
+    else:
+        console = Console(width=200, highlight=False)
+        console.print(text_table(HEADINGS, map(_cells, rows), console.encoding, names=len(HEADINGS)))
+        _tell(report["notes"])
+    return _status(report)
 
 
 def _tell(notes: Iterable[str]) -> None:

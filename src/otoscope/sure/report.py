@@ -290,6 +290,11 @@ def _notes(system: System, gates: Sequence[Frozen]) -> Iterator[str]:
             f"{system.gate} was calibrated on {seen} of the {len(system.rows)} rows of {run.task}, so what it does "
             "with them flatters it; report on rows that it was not calibrated on, such as those of another split"
         )
+    if missing := _missing(run):
+        yield (
+            f"{run.name}: {missing} of the {len(run.rows)} rows are not answered yet and count as failed; run the same "
+            "command again"
+        )
     others = [gate.name for gate in distinct(gates) if gate.signature != system.signature]
     if run.gate and others:
         yield (
