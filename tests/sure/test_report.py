@@ -593,6 +593,17 @@ def test_the_report_through_the_command_line(run: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "report.json").read_text("utf-8"))["models"][1]["calls"] == 69
 
 
+def test_where_a_report_goes_is_known_before_a_gate_decides(run: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("decisions.jsonl"))
+    (tmp_path / "file").write_text("")
+    command = ["sure", "report", str(path), "--gate", "energy", "-o"]
+    with pytest.raises(UsageError, match="file takes no file"):
+        CliRunner().invoke(cli, [*command, str(tmp_path / "file" / "report.md")], catch_exceptions=False)
+    assert not (path / "decisions.jsonl").exists()
+    CliRunner().invoke(cli, [*command, str(tmp_path / "new" / "deep" / "report.md")], catch_exceptions=False)
+    assert (tmp_path / "new" / "deep" / "report.md").read_text("utf-8").startswith("# SURE report")
+
+
 def test_a_run_of_an_earlier_version_and_another_kind_of_task_are_named(run: Path, tmp_path: Path) -> None:
     otoscope.run("starter/duration", model="null", judge="rules", limit=1, folder=tmp_path / "regression")
     with pytest.raises(UsageError, match="this report takes sequences"):

@@ -45,12 +45,15 @@ def report_command(
 
     A decision that the folders lack is made from the audio; no model is called.
     """
+    from otoscope.outputs import check_outputs
     from otoscope.progress import count_bar
     from otoscope.report.sure import render
     from otoscope.runner.replay import replay
     from otoscope.sure.report import build
     from otoscope.sure.runs import read_runs
 
+    if output is not None:
+        check_outputs(output, [output])
     with count_bar("deciding") as watch:
         gates = replay(runs, specs, watch)
     report = build(read_runs(runs, gates), gates, cost)
@@ -58,6 +61,7 @@ def report_command(
     if output is None:
         click.echo(text)
     else:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(f"{text.rstrip()}\n", "utf-8")
         _tell(report["notes"])
         say(f"written: {output}")
