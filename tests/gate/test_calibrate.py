@@ -25,9 +25,9 @@ from otoscope.gate.calibrate import (
     Plan,
     calibrate,
     certifies,
-    check_outputs,
     choose,
     data_digest,
+    outputs,
     pick,
     read_split,
     save,
@@ -40,6 +40,7 @@ from otoscope.gate.rule import CONDITIONS, Gate, load_gate
 from otoscope.gate.signal import Scores
 from otoscope.gate.spectrum import BLOCK, FRAME, HOP, blocks
 from otoscope.gate.sweep import Point, Row, sweep
+from otoscope.outputs import check_outputs
 from otoscope.records import Expect
 
 ROWS = [
@@ -357,14 +358,14 @@ def test_a_further_limit_costs_a_source_of_the_bound() -> None:
 
 
 def test_outputs_that_cannot_be_written_are_found_before_the_measuring(tmp_path: Path) -> None:
-    check_outputs(tmp_path / "new" / "deep" / "gate.json")
+    check_outputs(path := tmp_path / "new" / "deep" / "gate.json", outputs(path))
     assert not list(tmp_path.iterdir())
     (tmp_path / "gate.svg").mkdir()
     with pytest.raises(UsageError, match=r"gate\.svg is in the way"):
-        check_outputs(tmp_path / "gate.json")
+        check_outputs(path := tmp_path / "gate.json", outputs(path))
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="takes no file"):
-        check_outputs(tmp_path / "file" / "gate.json")
+        check_outputs(path := tmp_path / "file" / "gate.json", outputs(path))
 
 
 def test_a_gate_is_replaced_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

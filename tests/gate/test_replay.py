@@ -277,10 +277,25 @@ def test_replay_through_the_command_line(task: Path, tmp_path: Path) -> None:
     printed = CliRunner().invoke(cli, command, catch_exceptions=False)
     assert printed.exit_code == 0
     [line] = [line for line in printed.stdout.splitlines() if "counting" in line and "energy" in line]
-    assert line.split() == ["python/tests.counting", "energy", "4", "of", "8", "4/4", "4/4", "4/4", "4/4", "0"]
+    assert line.split() == ["python/tests.counting", "one", "energy", "4", "of", "8", "4/4", "4/4", "4/4", "4/4", "0"]
     rows = json.loads(CliRunner().invoke(cli, [*command, "--json"], catch_exceptions=False).stdout)
     assert [row["gate"] for row in rows] == ["none", "energy"] * 2
     live = CliRunner().invoke(
         cli, ["run", str(task), "--model", "null", "--gate", "energy", "-o", str(tmp_path / "three"), "--json"]
     )
     assert json.loads(live.stdout)["tasks"][0]["counts"] == {"ok": 4, "abstained": 4}
+
+
+def test_what_is_not_answered_yet_is_told_by_replay_and_report(task: Path, tmp_path: Path) -> None:
+    run(task, tmp_path / "one", Counting(), gate=None)
+    lines = (tmp_path / "one" / "predictions.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "one" / "predictions.jsonl").write_text("".join(lines[:5]))
+    replayed = ["gate", "replay", "--gate", "energy", "--run", str(tmp_path / "one")]
+    reported = ["sure", "report", str(tmp_path / "one"), "--gate", "energy"]
+    for command in (replayed, reported):
+        printed = CliRunner().invoke(cli, command, catch_exceptions=False, standalone_mode=False)
+        assert printed.return_value == 1
+        assert "one: 3 of the 8 rows are not answered yet and count as failed" in printed.stdout
+    rows = CliRunner().invoke(cli, [*replayed, "--json"], catch_exceptions=False, standalone_mode=False)
+    assert rows.return_value == 1
+    assert [(row["failed"], len(row["notes"])) for row in json.loads(rows.stdout)] == [(3, 1), (0, 1)]

@@ -83,11 +83,14 @@ def test_published_intervals(count: int, of: int, low: float, high: float) -> No
 
 
 def test_published_seconds() -> None:
-    latency = Latency(gate=0.080, model=0.949, asked=278 / 474)
+    latency = Latency(474, gate=474 * 0.080, asked=278 * 0.949, model=474 * 0.949)
+    assert latency.without == pytest.approx(0.949)
     assert latency.behind == pytest.approx(0.637, abs=5e-4)
     assert latency.break_even == pytest.approx(0.084, abs=5e-4)
-    assert Latency(0.012, 0.949, 1).break_even == pytest.approx(0.013, abs=5e-4)
-    assert Latency(0.1, 0, 1).break_even is None
+    assert Latency(1, 0.012, 0.949, 0.949).break_even == pytest.approx(0.013, abs=5e-4)
+    assert Latency(1, 0.1, 0, 0).break_even is None
+    unknown = Latency(2, 0.1, 0.3, None)
+    assert (unknown.without, unknown.behind, unknown.break_even) == (None, 0.2, None)
 
 
 def test_paired_counts_of_the_published_rule() -> None:
@@ -185,6 +188,14 @@ def test_marks(target: str, answer: str, asked: str, right: bool) -> None:
         "The audio is silent.",
         "The speaker doesn't mention an e-mail address.",
         "Please repeat that.",
+        "There's no speech in the audio",
+        "There\u2019s no speech.",
+        "It's not mentioned.",
+        "UNSUPPORTED: there is no speech",
+        "Unsupported. The audio is silent.",
+        "The answer is UNSUPPORTED",
+        "The audio contains no speech",
+        "Sorry, the audio contains no clear words.",
     ],
 )
 def test_refusals(answer: str) -> None:
@@ -204,6 +215,10 @@ def test_refusals(answer: str) -> None:
         "The audio is silent film music",
         "no",
         "Nonetheless",
+        "Unsupported by his friends, he left.",
+        "The answer is none of these.",
+        "The audio contains noise.",
+        "There's no place like home.",
     ],
 )
 def test_what_might_be_a_refusal_is_an_answer(answer: str) -> None:
@@ -214,6 +229,28 @@ def test_saying_the_target_is_no_refusal_and_nothing_is_one() -> None:
     assert find_refusal("I cannot hear you", "I cannot hear you.") is None
     assert find_refusal("I cannot hear you") is not None
     assert find_refusal(" ") == find_refusal("...") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "asked", "refused"),
+    [
+        # right but for a word
+        ("I cannot help thinking that we live in a valley", "I cannot help thinking we live in a valley", "", False),
+        ("I could not help thinking of it", "I cannot help thinking of it", "", False),
+        ("Unknown", "unknown.", "first-word", False),
+        # wrong, and begins as the target does
+        ("I cannot help thinking of you", "I cannot help drinking a view or two", "", False),
+        ("There's no clear way out", "There is no clear speech in this.", "", True),
+        ("There's no voice in the hall", "There is no voice and no words here today at all", "", False),
+        # what was said is something else
+        ("I cannot help thinking that we live in a valley", "There is no speech in the audio.", "", True),
+        ("You are in a valley", "I cannot help with that.", "", True),
+        ("I", "I cannot help with that.", "first-word", True),
+        ("", "I cannot help with that.", "", True),
+    ],
+)
+def test_what_may_be_a_transcript_is_no_refusal(target: str, answer: str, asked: str, refused: bool) -> None:
+    assert (find_refusal(answer, target, asked) is not None) is refused
 
 
 def test_areas_by_hand() -> None:

@@ -215,10 +215,11 @@ def calibrate_gate(  # noqa: PLR0913 - one parameter an option
 
     One that is interrupted keeps nothing and starts anew.
     """
-    from otoscope.gate.calibrate import Plan, calibrate, check_outputs, save
+    from otoscope.gate.calibrate import Plan, calibrate, outputs, save
+    from otoscope.outputs import check_outputs
     from otoscope.progress import count_bar
 
-    check_outputs(output)
+    check_outputs(output, outputs(output))
     plan = Plan("bounded" if rule == "bounded" else "zero_reject", alpha, delta, split, languages)
     with count_bar("measuring") as watch:
         calibrated = calibrate(folder, spec, plan, options=key_values("-G", options), watch=watch)

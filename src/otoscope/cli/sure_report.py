@@ -9,7 +9,7 @@ import click
 
 from otoscope.cli.options import json_option, print_json, say
 
-HEADINGS = ("model", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed")
+HEADINGS = ("model", "run", "gate", "calls", "Gate R.", "Sys. R.", "retention", "supported accuracy", "failed")
 
 RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -45,12 +45,15 @@ def report_command(
 
     A decision that the folders lack is made from the audio; no model is called.
     """
+    from otoscope.outputs import check_outputs
     from otoscope.progress import count_bar
     from otoscope.report.sure import render
     from otoscope.runner.replay import replay
     from otoscope.sure.report import build
     from otoscope.sure.runs import read_runs
 
+    if output is not None:
+        check_outputs(output, [output])
     with count_bar("deciding") as watch:
         gates = replay(runs, specs, watch)
     report = build(read_runs(runs, gates), gates, cost)
@@ -58,9 +61,15 @@ def report_command(
     if output is None:
         click.echo(text)
     else:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(f"{text.rstrip()}\n", "utf-8")
         _tell(report["notes"])
         say(f"written: {output}")
+    return _status(report)
+
+
+def _status(report: Mapping[str, Any]) -> int:
+    """Return 1 if rows are not answered yet: what is told of the others is not what the run will have."""
     return 1 if any(run["missing"] for run in report["runs"]) else 0
 
 
@@ -94,11 +103,11 @@ def replay_command(*, specs: tuple[str, ...], first: Path, more: tuple[Path, ...
     rows = report["models"]
     if as_json:
         print_json(rows, sort_keys=True)
-        return 0
-    console = Console(width=200, highlight=False)
-    console.print(text_table(HEADINGS, map(_cells, rows), console.encoding, names=len(HEADINGS)))
-    _tell(report["notes"])
-    return 0
+    else:
+        console = Console(width=200, highlight=False)
+        console.print(text_table(HEADINGS, map(_cells, rows), console.encoding, names=len(HEADINGS)))
+        _tell(report["notes"])
+    return _status(report)
 
 
 def _tell(notes: Iterable[str]) -> None:
@@ -109,7 +118,7 @@ def _tell(notes: Iterable[str]) -> None:
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     shares = (row[name] for name in ("gate_rejection", "system_rejection", "retention", "supported_accuracy"))
     counts = (f"{share['count']}/{share['of']}" for share in shares)
-    return (row["model"], row["gate"], f"{row['calls']} of {row['rows']}", *counts, str(row["failed"]))
+    return (row["model"], row["run"], row["gate"], f"{row['calls']} of {row['rows']}", *counts, str(row["failed"]))
 
 
 @click.command("control")

@@ -8,7 +8,6 @@ strictest threshold of which the data show, at the stated risk, that it fails at
 import bisect
 import itertools
 import math
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -327,23 +326,6 @@ def outputs(path: Path) -> tuple[Path, ...]:
     if path.suffix != ".json":
         raise UsageError(f"-o {path}: a frozen gate is known by its suffix; name it {path.name}.json")
     return path, path.with_suffix(".csv"), path.with_suffix(".svg"), path.with_suffix(".det.svg")
-
-
-def check_outputs(path: Path) -> None:
-    """Make sure that the gate can be written, before measuring that may take hours.
-
-    Raises:
-        UsageError: the name does not end in ``.json``, something is in the way, or the folder takes no file.
-    """
-    for file in outputs(path):
-        if file.exists() and not file.is_file():
-            raise UsageError(f"-o {path}: {file} is in the way, and is no file; give another name")
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    try:  # permissions do not tell of a disk that is full or may only be read
-        with tempfile.TemporaryFile(dir=parent):
-            pass
-    except OSError as error:
-        raise UsageError(f"-o {path}: {parent} takes no file ({error.strerror}); give another name") from error
 
 
 def save(calibrated: Calibrated, path: Path) -> tuple[Path, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from otoscope.report.markdown import plain, section, table
-from otoscope.sure.refusals import phrases
+from otoscope.sure.refusals import openers, phrases
 from otoscope.sure.score import RIGHT_WER
 
 Json = Mapping[str, Any]
@@ -19,14 +19,17 @@ that drawing them anew changes nothing). Babble rows of one split share voices, 
 them."""
 
 TIME_NOTE = """\
-Seconds are medians a clip, so that neither loading nor a busy moment counts. With the gate: its seconds, and the
-model's for the share that is asked about. Break-even: the share of clips that has to be turned away for the gate to
-save time."""
+Seconds are means a row, then medians: a mean counts loading and busy moments too, and what takes long only now and then
+is in no median. Without: the model's over all rows. With: the gate's over all rows and the model's over those that are
+let through, summed, by all rows. Break-even: the gate's by the model's without it, which is the share of rows that has
+to be turned away for the gate to save time, where these take the model as long as others. Rows that failed or are not
+answered yet are in none of these. Of a run made behind a gate it is unknown what the model would have taken, and
+counted, for rows that it was not asked about."""
 
 CURVE_NOTE = """\
 Of the score that the threshold is on. AURC and AUGRC here count a row as lost if it should not be answered; rows that
-another part of the gate turned away come last. Rejection at a retention: the most that any threshold reaches on these
-rows, which nobody can choose beforehand."""
+another part of the gate turns away, as far as it was measured, come last. Rejection at a retention: the most that any
+threshold reaches on these rows, which nobody can choose beforehand."""
 
 EXTERNAL_NOTE = """\
 Tasks that are neither SURE sets nor controls. Where one has no row to be answered, what is retained is of all such rows
@@ -37,9 +40,10 @@ Clear speech, and questions that it does not answer. A gate hears audio alone an
 what it turns away here is an error or chance, no rejection to its credit."""
 
 RISK_NOTE = """\
-SCOD risk: mean cost of what is answered, where an unsupported row costs c and a wrong answer 1 - c; coverage stands
-beside it, since a system that answers nothing risks nothing. AURC and AUGRC count wrong answers and answers to
-unsupported rows alike, the rows ordered by the gate's score."""
+SCOD risk: mean cost of what is answered, where an unsupported row costs c and a wrong answer 1 - c; coverage, the share
+of all rows that is answered, stands beside it, since a system that answers nothing risks nothing. AURC and AUGRC count
+wrong answers and answers to unsupported rows alike, the rows ordered by the gate's score. Left out of risk and areas:
+rows that failed or are not answered yet, whose cost nobody knows."""
 
 TEST_NOTE = """\
 Each model alone against itself behind the gate. p: signs of the sources' differences flipped, which allows for rows of
@@ -120,6 +124,7 @@ def _models(rows: Sequence[Json]) -> list[str]:
         *table(
             (
                 "model",
+                "run",
                 "task",
                 "gate",
                 "supported accuracy",
@@ -132,6 +137,7 @@ def _models(rows: Sequence[Json]) -> list[str]:
             (
                 (
                     _model(row),
+                    plain(row["run"]),
                     plain(row["task"]),
                     plain(row["gate"]),
                     _share(row["supported_accuracy"]),
@@ -158,6 +164,7 @@ def _costs(rows: Sequence[Json]) -> list[str]:
         *table(
             (
                 "model",
+                "run",
                 "task",
                 "gate",
                 "calls",
@@ -166,21 +173,24 @@ def _costs(rows: Sequence[Json]) -> list[str]:
                 "model s",
                 "s without",
                 "s with",
+                "rows timed",
                 "break-even",
                 "counted",
             ),
             (
                 (
                     _model(row),
+                    plain(row["run"]),
                     plain(row["task"]),
                     plain(row["gate"]),
                     f"{row['calls']} of {row['rows']}",
                     _percent(row["reduction"]),
-                    _number(row["gate_seconds"]),
-                    _number(row["model_seconds"]),
-                    _number(row["seconds_without"]),
+                    _seconds(row["gate_seconds"], row["gate_median"]),
+                    _seconds(row["model_seconds"], row["model_median"]),
+                    _without(row),
                     _number(row["seconds_with"]),
-                    _percent(row["break_even"]),
+                    str(row["timed"]),
+                    _break_even(row["break_even"]),
                     _usage(row),
                 )
                 for row in rows
@@ -189,25 +199,41 @@ def _costs(rows: Sequence[Json]) -> list[str]:
     ]
 
 
+def _seconds(mean: float | None, median: float | None) -> str:
+    return "" if mean is None else f"{_number(mean)}, median {_number(median)}"
+
+
+def _without(row: Json) -> str:
+    unknown = row["seconds_without"] is None and row["seconds_with"] is not None
+    return "unknown" if unknown else _number(row["seconds_without"])
+
+
+def _break_even(value: float | None) -> str:
+    return f"{_percent(value)}: cannot save time" if value is not None and value > 1 else _percent(value)
+
+
 def _usage(row: Json) -> str:
-    with_gate, without = row["usage_with"], row["usage_without"]
-    return ", ".join(f"{name} {with_gate[name]:g} of {without[name]:g}" for name in without) or "nothing"
+    without = row["usage_without"]
+    told = {name: "unknown" if without is None else f"{without[name]:g}" for name in row["usage_with"]}
+    return ", ".join(f"{name} {row['usage_with'][name]:g} of {told[name]}" for name in told) or "nothing"
 
 
 def _fronts(rows: Sequence[Json]) -> list[str]:
     return [
         *section("Front ends alone"),
+        "Each gate over each set once; the run is the first one with its rows.",
         *table(
-            ("gate", "task", "retention", "Gate R.", "by kind", "different clips", "s a clip", "reasons"),
+            ("gate", "task", "run", "retention", "Gate R.", "by kind", "different clips", "s a clip", "reasons"),
             (
                 (
                     plain(row["gate"]),
                     plain(row["task"]),
+                    plain(row["run"]),
                     _share(row["retention"]),
                     _share(row["rejection"]),
                     "; ".join(f"{kind} {_count(share)}" for kind, share in row["kinds"].items()),
                     str(row["unique_audio"]),
-                    _number(row["seconds"]),
+                    _seconds(row["seconds"], row["median"]),
                     ", ".join(f"{reason} {count}" for reason, count in sorted(row["reasons"].items())) or "none",
                 )
                 for row in rows
@@ -219,11 +245,18 @@ def _fronts(rows: Sequence[Json]) -> list[str]:
 def _stages(rows: Sequence[Json]) -> list[str]:
     """Return what each stage of each gate takes; nothing where an earlier version made the decisions."""
     lines = [
-        (plain(row["gate"]), plain(row["task"]), name, _number(stage["seconds"]), str(stage["clips"]))
+        (
+            plain(row["gate"]),
+            plain(row["task"]),
+            plain(row["run"]),
+            name,
+            _seconds(stage["seconds"], stage["median"]),
+            str(stage["clips"]),
+        )
         for row in rows
         for name, stage in row["stages"].items()
     ]
-    headings = ("gate", "task", "stage", "s a clip", "clips that came to it")
+    headings = ("gate", "task", "run", "stage", "s a clip", "clips that came to it")
     return ["By stage; a clip that one turns away comes to none after it.", *table(headings, lines)] if lines else []
 
 
@@ -236,18 +269,23 @@ def _families(rows: Sequence[Json], external: Sequence[Json]) -> list[str]:
     lines = [*section("Families, by gate"), told, *_family_table(sure)] if sure else []
     lines += [*section("External checks, by gate"), EXTERNAL_NOTE, *_family_table(others, external)] if others else []
     lines += [*section("Control, by gate"), CONTROL_NOTE, *_family_table(controls)] if controls else []
-    lost = [f"- {plain(row['gate'])}: {plain(name)}" for row in rows for name in row["turned_away"]]
+    lost = [
+        f"- {plain(row['gate'])}, {plain(row['run'])}: {plain(name)}" for row in rows for name in row["turned_away"]
+    ]
     return [*lines, *(["Supported rows turned away:", "", *lost, ""] if lost else [])]
 
 
 def _family_table(rows: Iterable[Json], totals: Iterable[Json] = ()) -> list[str]:
-    together = [{**row, "task": "all", "family": "all", "kind": "all", "unique_audio": ""} for row in totals]
+    together = [
+        {**row, "task": "all", "run": "all", "family": "all", "kind": "all", "unique_audio": ""} for row in totals
+    ]
     return table(
-        ("gate", "task", "family", "kind", "turned away", "supported retained", "different clips"),
+        ("gate", "task", "run", "family", "kind", "turned away", "supported retained", "different clips"),
         (
             (
                 plain(row["gate"]),
                 plain(row["task"]),
+                plain(row["run"]),
                 plain(row["family"]),
                 plain(row["kind"]),
                 _share(row["rejection"]) if row["rejection"] else "(to be answered)",
@@ -311,11 +349,12 @@ def _curves(rows: Sequence[Json]) -> list[str]:
         *section("The score at every threshold"),
         CURVE_NOTE,
         *table(
-            ("gate", "task", "score", "ROC AUC", "AURC", "AUGRC", "rejection at retention 1.00, 0.99, 0.95"),
+            ("gate", "task", "run", "score", "ROC AUC", "AURC", "AUGRC", "rejection at retention 1.00, 0.99, 0.95"),
             (
                 (
                     plain(row["gate"]),
                     plain(row["task"]),
+                    plain(row["run"]),
                     row["score"],
                     _number(row["roc_auc"]),
                     _number(row["aurc"]),
@@ -338,8 +377,9 @@ def _det(row: Json) -> list[str]:
         *(point for before, point, after in inner if _turns(before, point, after)),
         *points[1:][-1:],
     ]
+    what = f"{plain(row['gate'])} on {plain(row['task'])} of {plain(row['run'])}"
     return [
-        f"Detection error trade-off of {plain(row['gate'])} on {plain(row['task'])}; the JSON report has every point.",
+        f"Detection error trade-off of {what}; the JSON report has every point.",
         *table(
             ("threshold", "supported turned away", "unsupported admitted"),
             (
@@ -360,7 +400,16 @@ def _risks(rows: Sequence[Json], cost: float) -> list[str]:
         *section("Risk of what is answered"),
         RISK_NOTE,
         *table(
-            ("model", "run", "gate", *(f"SCOD, c = {value:g}" for value in costs), "coverage", "AURC", "AUGRC"),
+            (
+                "model",
+                "run",
+                "gate",
+                *(f"SCOD, c = {value:g}" for value in costs),
+                "coverage",
+                "left out",
+                "AURC",
+                "AUGRC",
+            ),
             (
                 (
                     plain(row["model"]),
@@ -368,6 +417,7 @@ def _risks(rows: Sequence[Json], cost: float) -> list[str]:
                     plain(row["gate"]),
                     *(_number(row[f"scod_{value:g}"]) for value in costs),
                     _number(row["coverage"]),
+                    str(row["left_out"]),
                     _number(row["aurc"]),
                     _number(row["augrc"]),
                 )
@@ -378,9 +428,13 @@ def _risks(rows: Sequence[Json], cost: float) -> list[str]:
 
 
 def _refusals(rows: Sequence[Json]) -> list[str]:
+    rule = (
+        f"An answer is a refusal if it is empty, or is or begins with one of {len(phrases())} phrases. What is right "
+        "is none, nor is one whose phrase the target is or begins with too: it may be a transcript. Matched were:"
+    )
     return [
         *section("Refusals"),
-        f"An answer is a refusal if it is empty, or is or begins with one of {len(phrases())} phrases. Matched were:",
+        rule,
         *(
             table(
                 ("model", "run", "phrase", "answers", "such as"),
@@ -400,8 +454,16 @@ def _refusals(rows: Sequence[Json]) -> list[str]:
         ),
         "The list:",
         "",
-        ", ".join(f"`{phrase}`" for phrase in phrases()) + ".",
+        _listed(phrases()),
+        "",
+        "Before any of them may stand:",
+        "",
+        _listed(openers()),
     ]
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return ", ".join(f"`{line}`" for line in lines) + "."
 
 
 def _quoted(answer: str) -> str:

@@ -1,7 +1,7 @@
 """Apply gates to stored runs: the decisions that a run folder lacks are made from the audio, and no model is called."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,7 +86,7 @@ def replay(
         watch: called after each clip that is decided.
 
     Returns:
-        The gates, in order.
+        The gates, in order; files of one name have what tells them apart in theirs.
 
     Raises:
         RunError: a folder is no run, or its audio is not where it was, or not what it was.
@@ -94,7 +94,8 @@ def replay(
         UsageError: a gate is wrong.
         ModelLoadingError: a gate is needed and cannot be loaded.
     """
-    gates = [read_frozen(spec) for spec in specs]
+    asked = _named_apart([read_frozen(spec) for spec in specs])
+    gates = distinct(asked)
     with ExitStack() as stack:
         folders = []
         for run in runs:
@@ -115,7 +116,38 @@ def replay(
         for done, decision in enumerate(_decide(todo, wanted), 1):
             _keep(decision, places[decision.key])
             watch(done, sum(map(len, todo.values())))
-    return gates
+    return asked
+
+
+def distinct(gates: Iterable[Frozen]) -> list[Frozen]:
+    """Return the gates without those that decide as one before them."""
+    found: dict[str, Frozen] = {}
+    for gate in gates:
+        found.setdefault(gate.signature, gate)
+    return list(found.values())
+
+
+def _named_apart(gates: Sequence[Frozen]) -> list[Frozen]:
+    files = [Path(gate.spec).with_suffix("") for gate in gates if gate.spec.endswith(".json")]
+    names = dict(zip(files, told_apart(files), strict=True))
+    return [
+        replace(gate, name=names[file] + gate.name.removeprefix(file.name))
+        if (file := Path(gate.spec).with_suffix("")) in names
+        else gate
+        for gate in gates
+    ]
+
+
+def told_apart(paths: Sequence[Path]) -> list[str]:
+    """Return a name for each path: its last part, and before it as many as tell it from the other paths."""
+    whole = [path.absolute().parts for path in paths]
+    return ["/".join(parts[-_parts_needed(parts, whole) :]) for parts in whole]
+
+
+def _parts_needed(parts: Sequence[str], whole: Iterable[Sequence[str]]) -> int:
+    others = [other for other in whole if other != parts]
+    counts = range(1, len(parts))
+    return next((n for n in counts if all(other[-n:] != parts[-n:] for other in others)), len(parts))
 
 
 def _places(folders: Sequence[RunFolder], gates: Sequence[Frozen]) -> dict[str, list[RunFolder]]:

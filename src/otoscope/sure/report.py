@@ -2,16 +2,17 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
-from otoscope.gate.rule import READ, SIGNALS
+from otoscope.gate.evidence import Energy
+from otoscope.gate.rule import READ, SIGNALS, Condition
 from otoscope.metrics import metric as find_metric
 from otoscope.metrics.protocol import Metric, Rows
 from otoscope.records import Decision
-from otoscope.runner.replay import Frozen
+from otoscope.runner.replay import Frozen, distinct
 from otoscope.stats import difference_interval, holm, interval, mcnemar, sign_flip
 from otoscope.sure.control import UNANSWERABLE
 from otoscope.sure.curves import det, rejection_at, risk_coverage, roc_auc, scod
@@ -35,60 +36,86 @@ def build(runs: Sequence[Run], gates: Sequence[Frozen], cost: float = EVEN) -> J
 
     Args:
         runs: the runs.
-        gates: the gates; the first is the one that the report is about, the others are there to compare with.
+        gates: the gates; the first is the one that the report is about, the others are there to compare with. Of
+            those that decide alike the first is shown.
         cost: what answering an unsupported row costs, 0 to 1, where a wrong answer costs the rest.
     """
-    built = [system for run in runs for system in systems(run, gates)]
-    fronts = _fronts(runs, gates)
+    shown = distinct(gates)
+    built = [system for run in runs for system in systems(run, shown)]
+    fronts = _fronts(runs, shown)
     models = [_system_json(system, gates) for system in built]
     return {
         "otoscope": version("otoscope"),
-        "notes": list(dict.fromkeys(note for row in models for note in row["notes"])),
-        "gates": [_gate_json(gate) for gate in gates],
+        "notes": list(dict.fromkeys([*_alike(gates, shown), *(note for row in models for note in row["notes"])])),
+        "gates": [_gate_json(gate) for gate in shown],
         "runs": [_run_json(run) for run in runs],
         "front_ends": [_front_json(front, _kept_by(front, fronts)) for front in fronts],
         "models": models,
         "tests": _tests(built),
         "families": [row for front in fronts for row in _families(front, _kept_by(front, fronts))],
-        "external": [_external(gate, fronts) for gate in gates],
+        "external": [_external(gate, fronts) for gate in shown],
         "model_families": [
             row
             for system in built
-            if system.run.gate or system.gate in {NO_GATE, *(gate.name for gate in gates[:1])}
+            if system.run.gate or system.signature in {"", *(gate.signature for gate in shown[:1])}
             for row in _model_families(system)
         ],
-        "curves": [_curve(front, gate) for front, gate in _scored_fronts(fronts, gates)],
-        "risks": [_risk(system, gates, cost) for system in built],
+        "curves": [_curve(front, gate) for front, gate in _scored_fronts(fronts, shown)],
+        "risks": [_risk(system, shown, cost) for system in built],
         "refusals": _refusals(runs),
         "cost": cost,
     }
 
 
+def _alike(gates: Sequence[Frozen], shown: Sequence[Frozen]) -> Iterator[str]:
+    """Say which gates are not shown; one that was given twice by the same name is no news."""
+    names = {gate.signature: gate.name for gate in shown}
+    for gate in gates:
+        if gate.name != names[gate.signature]:
+            yield f"{gate.name} has the settings of {names[gate.signature]} and decides alike; it is shown once"
+
+
 def _fronts(runs: Sequence[Run], gates: Sequence[Frozen]) -> list[System]:
-    """Return each gate over each task once, whichever model the run asked."""
-    found: dict[tuple[str, str], System] = {}
+    """Return each gate over each set once, whichever model the run asked.
+
+    Sets are told by their rows: builds with another seed or recipe have one task id, and so do runs of the first rows.
+    """
+    found: dict[Any, System] = {}
     for run in runs:
         for system in systems(run, gates):
             if system.gate != NO_GATE and not run.gate:
-                found.setdefault((run.task, system.gate), system)
+                found.setdefault((_contents(run), system.signature), system)
     return list(found.values())
+
+
+def _contents(run: Run) -> tuple[Any, ...]:
+    rows = zip(run.rows, run.sounds, strict=True)
+    return (run.task, *((row.id, row.family, row.supported, *clips) for row, clips in rows))
 
 
 def _kept_by(front: System, fronts: Sequence[System]) -> list[Row]:
     """Return the supported rows that show what a gate's rejection costs: the task's, or of a task without any, all."""
-    return _supported(front.rows) or _supported_by(front.gate, fronts)
+    return _supported(front.rows) or _supported_by(front.signature, fronts)
 
 
-def _supported_by(gate: str, fronts: Sequence[System]) -> list[Row]:
+def _supported_by(signature: str, fronts: Sequence[System]) -> list[Row]:
     """Return the supported rows of all tasks but controls, whose speech is that of a set."""
-    return [row for front in fronts if front.gate == gate and not _is_control(front) for row in _supported(front.rows)]
+    return _supported(_together(one for one in fronts if one.signature == signature and not _is_control(one)))
+
+
+def _together(fronts: Iterable[System]) -> list[Row]:
+    """Return the rows of several sets; one that two sets share, as builds that differ in seed do, is there once."""
+    found: dict[Any, Row] = {}
+    for front in fronts:
+        for row, clips in zip(front.rows, front.run.sounds, strict=True):
+            found.setdefault((front.run.task, row.id, *clips), row)
+    return list(found.values())
 
 
 def _external(gate: Frozen, fronts: Sequence[System]) -> Json:
     """Return what a gate does with all rows of tasks that are neither a SURE set nor a control."""
-    own = [front for front in fronts if front.gate == gate.name]
-    rows = [row for front in own if _is_external(front) for row in front.rows]
-    supported = _supported(rows) or _supported_by(gate.name, fronts)
+    rows = _together(one for one in fronts if one.signature == gate.signature and _is_external(one))
+    supported = _supported(rows) or _supported_by(gate.signature, fronts)
     return {"gate": gate.name, "rejection": _gate_rejection(rows), "retention": _retention(supported)}
 
 
@@ -102,7 +129,7 @@ def _is_control(front: System) -> bool:
 
 def _scored_fronts(fronts: Sequence[System], gates: Sequence[Frozen]) -> Iterator[tuple[System, Frozen]]:
     for front in fronts:
-        yield front, next(gate for gate in gates if gate.name == front.gate)
+        yield front, next(gate for gate in gates if gate.signature == front.signature)
 
 
 def _gate_json(gate: Frozen) -> Json:
@@ -123,9 +150,13 @@ def _run_json(run: Run) -> Json:
         "task": run.task,
         "rows": len(run.rows),
         "sources": len({row.cluster for row in run.rows}),
-        "missing": sum(row.state == "missing" and row.admitted for row in run.rows),
+        "missing": _missing(run),
         "offered": run.offered,
     }
+
+
+def _missing(run: Run) -> int:
+    return sum(row.state == "missing" and row.admitted for row in run.rows)
 
 
 def _share_json(share: Share, rows: Sequence[Row], holds: Callable[[Row], bool]) -> Json:
@@ -180,33 +211,42 @@ def _accuracy(rows: Sequence[Row]) -> Json:
     return _share_json(tally(rows).supported_accuracy, _supported(rows), lambda row: row.handled)
 
 
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
 
 
 def _front_json(front: System, kept: Sequence[Row]) -> Json:
     kinds = sorted({row.kind for row in front.rows if not row.supported})
+    seconds = [decision.seconds for decision in front.decisions if decision is not None]
     return {
         "gate": front.gate,
         "task": front.run.task,
+        "run": front.run.name,
         "retention": _retention(kept),
         "rejection": _gate_rejection(front.rows),
         "kinds": {kind: _gate_rejection([row for row in front.rows if row.kind == kind]) for kind in kinds},
         "unique_audio": len({decision.key for decision in front.decisions if decision is not None}),
-        "seconds": _median(decision.seconds for decision in front.decisions if decision is not None),
+        "seconds": _mean(seconds),
+        "median": _median(seconds),
         "stages": _stages(front),
         "reasons": dict(Counter(one.reason for one in front.decisions if one is not None and not one.admit)),
     }
 
 
 def _stages(front: System) -> Json:
-    """Return, for each stage of a gate in order, its median seconds and how many clips came to it."""
+    """Return, for each stage of a gate in order, its seconds a clip and how many clips came to it."""
     made = [decision.stages for decision in front.decisions if decision is not None]
     names = {name for stages in made for name in stages}
     ordered = [*(name for name in STAGES if name in names), *sorted(names.difference(STAGES))]
     known = {name: [stages[name] for stages in made if name in stages] for name in ordered}
-    return {name: {"seconds": _median(seconds), "clips": len(seconds)} for name, seconds in known.items()}
+    return {
+        name: {"seconds": _mean(seconds), "median": _median(seconds), "clips": len(seconds)}
+        for name, seconds in known.items()
+    }
 
 
 def _system_json(system: System, gates: Sequence[Frozen]) -> Json:
@@ -226,25 +266,41 @@ def _system_json(system: System, gates: Sequence[Frozen]) -> Json:
         "rows": counts.calls.of,
         "reduction": counts.reduction.value,
         "failed": counts.failed,
-        **_costs(system, counts),
-        **_calibrated_on(system, gates),
+        **_costs(system),
+        "calibrated_on": _calibrated_on(system, gates),
+        "notes": list(_notes(system, gates)),
     }
 
 
-def _calibrated_on(system: System, gates: Sequence[Frozen]) -> Json:
-    """Return how many of its rows the gate was calibrated on, and what follows from that.
+def _calibrated_on(system: System, gates: Sequence[Frozen]) -> int:
+    """Return how many of its rows the gate was calibrated on.
 
     What a run was made behind is known by its signature, if that gate is among the gates.
     """
-    live = system.run.gate.get("signature")
-    own = (gate for gate in gates if (gate.signature == live if live else gate.name == system.gate))
+    own = (gate for gate in gates if gate.signature == system.signature)
     known = {row for gate in own for row in gate.calibration.get("rows", ())}
-    seen = sum(not known.isdisjoint(clips) for clips in system.run.sounds)
-    note = (
-        f"{system.gate} was calibrated on {seen} of the {len(system.rows)} rows of {system.run.task}, so what it does "
-        "with them flatters it; report on rows that it was not calibrated on, such as those of another split"
-    )
-    return {"calibrated_on": seen, "notes": [note] if seen else []}
+    return sum(not known.isdisjoint(clips) for clips in system.run.sounds)
+
+
+def _notes(system: System, gates: Sequence[Frozen]) -> Iterator[str]:
+    """Say what is wrong with a system's numbers."""
+    run = system.run
+    if seen := _calibrated_on(system, gates):
+        yield (
+            f"{system.gate} was calibrated on {seen} of the {len(system.rows)} rows of {run.task}, so what it does "
+            "with them flatters it; report on rows that it was not calibrated on, such as those of another split"
+        )
+    if missing := _missing(run):
+        yield (
+            f"{run.name}: {missing} of the {len(run.rows)} rows are not answered yet and count as failed; run the same "
+            "command again"
+        )
+    others = [gate.name for gate in distinct(gates) if gate.signature != system.signature]
+    if run.gate and others:
+        yield (
+            f"{run.name} was made behind a gate, {run.gate['id']}, and is shown behind that alone, not behind "
+            f"{', '.join(others)}: there are no answers to what was turned away; run the model without --gate"
+        )
 
 
 def _wer(rows: Sequence[Row], counts: Tally) -> Json:
@@ -263,23 +319,57 @@ def _wer(rows: Sequence[Row], counts: Tally) -> Json:
     }
 
 
-def _costs(system: System, counts: Tally) -> Json:
-    """Return seconds a clip of each stage and of the whole, and what the model counted, with and without the gate."""
-    gate = _median(decision.seconds for decision in system.decisions if decision is not None)
-    model = _median(system.run.seconds)
-    asked = counts.calls.value
-    latency = Latency(gate or 0.0, model, asked) if model is not None and asked is not None else None
+def _costs(system: System) -> Json:
+    """Return seconds a row of each stage and of the whole, and what the model counted, with and without the gate.
+
+    Without is unknown of a run whose gate kept rows from the model: nobody asked what they take.
+    """
+    timed = _timed(system)
+    known = not system.run.gate or all(row.admitted for row in system.rows)
+    latency = _latency(timed, known=known) if timed else None
+    gate = [row.gate for row in timed if row.gate is not None]
+    model = [row.model for row in timed if row.model is not None]
     names = sorted({name for usage in system.run.usage for name in usage})
     pairs = list(zip(system.rows, system.run.usage, strict=True))
     return {
-        "gate_seconds": gate,
-        "model_seconds": model,
-        "seconds_without": latency.model if latency else None,
+        "timed": len(timed),
+        "gate_seconds": _mean(gate),
+        "gate_median": _median(gate),
+        "model_seconds": _mean(model),
+        "model_median": _median(model),
+        "seconds_without": latency.without if latency else None,
         "seconds_with": latency.behind if latency else None,
         "break_even": latency.break_even if latency and system.gate != NO_GATE else None,
-        "usage_without": {name: sum(usage.get(name, 0) for _, usage in pairs) for name in names},
+        "usage_without": {name: sum(usage.get(name, 0) for _, usage in pairs) for name in names} if known else None,
         "usage_with": {name: sum(usage.get(name, 0) for row, usage in pairs if row.admitted) for name in names},
     }
+
+
+class _Timed(NamedTuple):
+    """Seconds of one row: of the gate if there is one, and of the model unless a gate kept it from being asked."""
+
+    gate: float | None
+    model: float | None
+    admitted: bool
+
+
+def _timed(system: System) -> list[_Timed]:
+    """Return the rows whose seconds are known, with a gate and without; what failed took no time that says anything."""
+    decisions = system.decisions or [None] * len(system.rows)
+    found = []
+    for row, decision, seconds in zip(system.rows, decisions, system.run.seconds, strict=True):
+        gate = None if decision is None else decision.seconds
+        decided = system.gate == NO_GATE or gate is not None
+        never_asked = bool(system.run.gate) and not row.admitted
+        if decided and (never_asked or (row.state == "answered" and seconds is not None)):
+            found.append(_Timed(gate, seconds, row.admitted))
+    return found
+
+
+def _latency(timed: Sequence[_Timed], *, known: bool) -> Latency:
+    gate = sum(row.gate or 0.0 for row in timed)
+    asked = sum(row.model or 0.0 for row in timed if row.admitted)
+    return Latency(len(timed), gate, asked, sum(row.model or 0.0 for row in timed) if known else None)
 
 
 def _tests(built: Sequence[System]) -> list[Json]:
@@ -333,6 +423,7 @@ def _families(front: System, kept: Sequence[Row]) -> Iterator[Json]:
         yield {
             "gate": front.gate,
             "task": front.run.task,
+            "run": front.run.name,
             "family": family,
             "kind": rows[0].kind,
             "external": _is_external(front),
@@ -360,29 +451,52 @@ def _model_families(system: System) -> Iterator[Json]:
         }
 
 
-LEVEL: Mapping[str, Any] = {"score": "level", "bound": "least", "reason": "near-silent"}
+LEVEL = Condition("energy", "level", "least", Energy().floor, "near-silent")
 """What a gate of energy alone decides by."""
 
 
-def _main_condition(gate: Frozen) -> Mapping[str, Any]:
+def _main_condition(gate: Frozen) -> Condition:
     """Return the condition whose threshold was chosen, else the last one but for overlap."""
-    conditions: Sequence[Mapping[str, Any]] = gate.settings["conditions"]
+    conditions = _conditions(gate)
     chosen = gate.calibration.get("score")
-    named = [one for one in conditions if one["score"] == chosen]
-    return (named or [one for one in conditions if one["signal"] != "overlap"] or [*conditions, LEVEL])[-1]
+    named = [one for one in conditions if one.score == chosen]
+    return (named or [one for one in conditions if one.signal != "overlap"] or [LEVEL])[-1]
+
+
+def _conditions(gate: Frozen) -> list[Condition]:
+    return [Condition(**{**one, "refuses": tuple(one["refuses"])}) for one in gate.settings["conditions"]]
 
 
 def _scores(front: System, gate: Frozen) -> list[float]:
-    """Return the score that the gate's threshold is on, higher for admission; what another part turned away is last."""
+    """Return the score that the gate's threshold is on, higher for admission; what another part turns away is last."""
     condition = _main_condition(gate)
-    return [_score(decision, condition) for decision in front.decisions]
+    others = [one for one in _conditions(gate) if one.score != condition.score]
+    return [_score(decision, condition, others) for decision in front.decisions]
 
 
-def _score(decision: Decision | None, condition: Mapping[str, Any]) -> float:
-    value = None if decision is None else decision.scores.get(condition["score"])
-    if decision is None or value is None or not (decision.admit or decision.reason == condition["reason"]):
+def _score(decision: Decision | None, condition: Condition, others: Sequence[Condition]) -> float:
+    value = None if decision is None else decision.scores.get(condition.score)
+    if decision is None or value is None or _turned_away_by_another(decision, condition, others):
         return float("-inf")
-    return value if condition["bound"] == "least" else -value
+    return value if condition.bound == "least" else -value
+
+
+def _turned_away_by_another(decision: Decision, condition: Condition, others: Sequence[Condition]) -> bool:
+    """Tell whether no threshold of a condition would admit the row, as far as was measured.
+
+    A reason does not tell: several conditions have the same one, and only the first that does not hold gives it.
+    """
+    if decision.admit:
+        return False
+    return decision.reason != condition.reason or not all(_holds(one, decision) for one in others)
+
+
+def _holds(condition: Condition, decision: Decision) -> bool:
+    """Tell whether a condition other than the calibrated one holds; only that one has limits by language."""
+    value = decision.scores.get(condition.score)
+    if not set(condition.refuses).isdisjoint(decision.flags):
+        return False
+    return value is None or condition.holds(value, "")
 
 
 def _curve(front: System, gate: Frozen) -> Json:
@@ -396,7 +510,8 @@ def _curve(front: System, gate: Frozen) -> Json:
     return {
         "gate": front.gate,
         "task": front.run.task,
-        "score": _main_condition(gate)["score"],
+        "run": front.run.name,
+        "score": _main_condition(gate).score,
         "roc_auc": roc_auc(supported, unsupported),
         "aurc": areas.aurc if areas else None,
         "augrc": areas.augrc if areas else None,
@@ -406,23 +521,38 @@ def _curve(front: System, gate: Frozen) -> Json:
 
 
 def _risk(system: System, gates: Sequence[Frozen], cost: float) -> Json:
-    """Return the risk of what is answered, and the areas where the gate's score orders the rows."""
+    """Return the risk of what is answered, and the areas where the gate's score orders the rows.
+
+    A row without an answer, for whatever reason but the gate's or the model's refusal, has no loss that is known.
+    """
     rows = system.rows
-    answered = [row.admitted and not row.refused for row in rows]
+    answered = [row.answered for row in rows]
     flags = [row.supported for row in rows]
     wrong = [row.supported and not row.right for row in rows]
-    gate = next((gate for gate in gates if gate.name == system.gate), None)
-    losses = [float(not row.refused and not (row.supported and row.right)) for row in rows]
-    areas = risk_coverage(_scores(system, gate), losses) if gate else None
+    gate = None if system.run.gate else next((one for one in gates if one.signature == system.signature), None)
+    scored = zip(rows, _scores(system, gate), strict=True) if gate else ()
+    known = [(score, _loss(row)) for row, score in scored if row.state == "answered"]
+    areas = risk_coverage([score for score, _ in known], [loss for _, loss in known])
     return {
         "run": system.run.name,
         "model": system.run.model,
         "gate": system.gate,
         **{f"scod_{value:g}": scod(answered, flags, wrong, value).risk for value in sorted({EVEN, cost})},
         "coverage": scod(answered, flags, wrong, cost).coverage,
+        "left_out": sum(_lacks_answer(row, alone) for row, alone in zip(rows, system.run.rows, strict=True)),
         "aurc": areas.aurc if areas else None,
         "augrc": areas.augrc if areas else None,
     }
+
+
+def _loss(row: Row) -> float:
+    """Return what it costs to ask about a row: 1 for an answer that is wrong, or that should not be given."""
+    return float(not row.refused and not (row.supported and row.right))
+
+
+def _lacks_answer(row: Row, alone: Row) -> bool:
+    """Tell whether a row is without an answer though the run let it be asked for, as it stands in the run."""
+    return alone.admitted and row.state != "answered"
 
 
 def _refusals(runs: Sequence[Run]) -> list[Json]:

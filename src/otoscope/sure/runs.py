@@ -11,7 +11,7 @@ from otoscope.gate.frozen import row_digest
 from otoscope.records import Decision, Prediction
 from otoscope.runner.folder import RunFolder, read_header, read_tasks
 from otoscope.runner.gating import FAILED
-from otoscope.runner.replay import Frozen, find_decision, rows_of
+from otoscope.runner.replay import Frozen, find_decision, rows_of, told_apart
 from otoscope.sure.build import prompts
 from otoscope.sure.refusals import find_refusal
 from otoscope.sure.score import Row, behind_gate, mark
@@ -24,7 +24,7 @@ class Run:
     """What the report takes from one run folder.
 
     Attributes:
-        name: name of the folder.
+        name: name of the folder, and of those that it is in where another run has that name.
         model: id of the model.
         task: id of the task.
         offered: whether the instructions offered a way to abstain.
@@ -58,7 +58,8 @@ def read_runs(paths: Iterable[Path], gates: Sequence[Frozen]) -> list[Run]:
         UsageError: a task is no sequence, so it holds no transcripts, or a decision is missing.
     """
     runs = []
-    for path in paths:
+    folders = list(paths)
+    for path, name in zip(folders, told_apart(folders), strict=True):
         header = read_header(path)
         with closing(RunFolder(path)) as folder:
             rows = list(rows_of(folder))
@@ -66,7 +67,7 @@ def read_runs(paths: Iterable[Path], gates: Sequence[Frozen]) -> list[Run]:
                 if opened.task.kind != "sequence":
                     raise UsageError(f"{path}: {opened.task.id} is a {opened.task.kind}; this report takes sequences")
                 of_task = [row for row in rows if row["task"] == opened.task.id]
-                runs.append(_read(folder, header, opened.task.id, of_task, gates))
+                runs.append(replace(_read(folder, header, opened.task.id, of_task, gates), name=name))
     return runs
 
 
@@ -75,11 +76,7 @@ def _read(
 ) -> Run:
     predictions = [_prediction(folder, row) for row in rows]
     answers = list(zip(rows, predictions, strict=True))
-    refusals = [
-        (phrase, made.answer)
-        for row, made in answers
-        if made is not None and made.status == "ok" and (phrase := find_refusal(made.answer, row["target"]))
-    ]
+    refusals = [(phrase, made.answer) for row, made in answers if made is not None and (phrase := _refusal(row, made))]
     gate = header.get("gate", {})
     signatures = [gate["signature"]] if gate else [one.signature for one in gates]
     return Run(
@@ -102,17 +99,25 @@ def _prediction(folder: RunFolder, row: Mapping[str, Any]) -> Prediction | None:
     return None if logged is None else Prediction.from_json(logged)
 
 
+def _refusal(row: Mapping[str, Any], made: Prediction) -> str | None:
+    return find_refusal(made.answer, row["target"], _asked(row)) if made.status == "ok" else None
+
+
+def _asked(row: Mapping[str, Any]) -> str:
+    return str(row["meta"].get("asked", ""))
+
+
 def _row(row: Mapping[str, Any], made: Prediction | None) -> Row:
     meta, supported = row["meta"], row["expect"] == "answer"
     kind = str(meta.get("kind") or ("supported" if supported else "unsupported"))
-    asked = str(meta.get("asked", ""))
+    asked = _asked(row)
     words = mark(row["target"], "", asked).words if supported else 0
     base = Row(row["id"], str(meta.get("family") or kind), kind, row["cluster"], supported, words=words)
     if made is None:
         return replace(base, state="missing")
     if made.status != "ok":
         return replace(base, state="failed" if made.status == "error" else "missing", admitted=made.status == "error")
-    refused = find_refusal(made.answer, row["target"]) is not None
+    refused = _refusal(row, made) is not None
     if not supported:
         return replace(base, refused=refused)
     marked = mark(row["target"], made.answer, asked)
@@ -127,23 +132,26 @@ class System(NamedTuple):
         gate: name of the gate, or ``none``.
         rows: the rows behind it.
         decisions: the gate's, one a row; none without one.
+        signature: the gate's; names are for people.
     """
 
     run: Run
     gate: str
     rows: Sequence[Row]
     decisions: Sequence[Decision | None] = ()
+    signature: str = ""
 
 
 def systems(run: Run, gates: Sequence[Frozen]) -> list[System]:
     """Return the model alone and behind each gate; of a run that was made behind a gate, just that."""
     if run.gate:
         name = f"{run.gate['id']} (live)"
-        return [System(run, name, run.rows, run.decisions[run.gate["signature"]])]
+        signature = run.gate["signature"]
+        return [System(run, name, run.rows, run.decisions[signature], signature)]
     found = [System(run, NO_GATE, run.rows)]
     for gate in gates:
         decisions = run.decisions[gate.signature]
-        found.append(System(run, gate.name, _behind(run.rows, decisions), decisions))
+        found.append(System(run, gate.name, _behind(run.rows, decisions), decisions, gate.signature))
     return found
 
 

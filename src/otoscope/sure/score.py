@@ -207,26 +207,37 @@ def tally(rows: Iterable[Row]) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What a gate costs and saves.
+    """What a gate costs and saves, in sums over rows: medians of parts that take long now and then add up to nothing.
 
     Attributes:
-        gate: seconds a clip of the gate.
-        model: seconds a clip of the model.
-        asked: share of the clips about which the model is asked.
+        rows: the rows.
+        gate: seconds of the gate over all of them; 0 without one.
+        asked: seconds of the model over those that it is asked about.
+        model: seconds of the model over all of them; None where nobody asked about some.
     """
 
+    rows: int
     gate: float
-    model: float
     asked: float
+    model: float | None
+
+    @property
+    def without(self) -> float | None:
+        """Seconds a row of the model alone."""
+        return None if self.model is None else self.model / self.rows
 
     @property
     def behind(self) -> float:
-        """Seconds a clip of both: every clip passes the gate, the model gets what it admits."""
-        return self.gate + self.asked * self.model
+        """Seconds a row of both: every row passes the gate, the model gets what it admits."""
+        return (self.gate + self.asked) / self.rows
 
     @property
     def break_even(self) -> float | None:
-        """Share of clips that has to be turned away for the gate to save time; None for a model that takes none."""
+        """Share of the model's time that has to be saved for the gate to save any; None of no time.
+
+        It is the share of rows that has to be turned away if these take the model as long as others. Above 1 the gate
+        takes longer than the model, and cannot save time.
+        """
         return self.gate / self.model if self.model else None
 
 
