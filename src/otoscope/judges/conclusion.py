@@ -120,8 +120,8 @@ def only_names(reading: Reading, start: int, end: int | None = None) -> bool:
     kept = {place - start for mention in reading.mentions for place in range(mention.start, mention.end)}
     kept |= {place - start for place in reading.quoted}
     flawed, praising = reading.asked & _FLAWS, reading.asked & _PRAISE
-    filler = (FILLER | _PRAISE if praising and not flawed else FILLER - _PRAISE) | {"than", "more"}
-    filler = filler | _CHOOSING
+    filler = FILLER | _PRAISE if praising and not flawed else FILLER - _PRAISE
+    filler = filler | _CHOOSING | {"than", "more"}
     others = (word for at, word in enumerate(words) if at not in kept and is_word(word) and word not in filler)
     stated = not words or words[0] not in _DOING
     return stated and all(singular(word) in reading.asked and not flawed for word in others)

@@ -300,9 +300,13 @@ def _unclear(answer: _Answer) -> Ruling | None:
     return None
 
 
-def _starts(answer: _Answer) -> list[int]:
-    """Return where the numbers of an answer start, if something stands before them."""
-    return [number.start for number in answer.found if number.start > 2]  # noqa: PLR2004 - three words before
+def _is_vague(words: list[str], number: Quantity) -> bool:
+    """Return whether a number is the second one of "a second or two"."""
+    match words[max(0, number.start - 3) : number.start]:
+        case ["a" | "an", unit, "or"]:
+            return unit in UNITS
+        case _:
+            return False
 
 
 def _retracted(answer: _Answer) -> Ruling | None:
@@ -329,12 +333,9 @@ def _before(words: list[str], at: int) -> list[str]:
 
 
 def _ranged(answer: _Answer) -> Ruling | None:
-    words = answer.words
-    if any(words[at - 3] in {"a", "an"} and words[at - 2] in UNITS and words[at - 1] == "or" for at in _starts(answer)):
-        vague = len(answer.found) == 1
-        return (
-            _na("The answer gives a range or alternatives.") if vague else _undecided("A range stands beside a number.")
-        )
+    if any(_is_vague(answer.words, number) for number in answer.found):
+        beside = _undecided("A range stands beside a number.")
+        return beside if len(answer.found) > 1 else _na("The answer gives a range or alternatives.")
     joined = alternatives(answer.words, answer.found)
     if not joined and any(answer.words[one.end : two.start] == ["and"] for one, two in pairwise(answer.found)):
         return _undecided("The answer gives two numbers.")

@@ -6,7 +6,7 @@ from otoscope.judges.question import Ruling
 from otoscope.judges.reading import REJECTING, Reading
 from otoscope.judges.verdicts import choice, undecided
 from otoscope.judges.wording import (
-    HEDGES,
+    DENIALS,
     NEGATORS,
     is_number,
     tokens,
@@ -34,7 +34,6 @@ _FINAL_LETTER = re.compile(
 _WORSE = frozenset({"wrong", "worst", "least", "second", "close"})
 _OPENS_WITH_NUMBER = re.compile(r"\W*\([1-8]\)(?!.*\([1-8]\))", re.DOTALL)
 _BRACKETED_LETTER = re.compile(r"\([A-Ha-h]\)")
-_DENIALS = NEGATORS | HEDGES
 #: Stand before the number of an option.
 _NUMBERING = frozenset({"number", "candidate", "hypothesis", "transcription"})
 
@@ -54,11 +53,11 @@ def by_letter(reading: Reading) -> Ruling | None:
         return undecided("The letter and the words of the answer differ.")
     first = pattern.search(reading.text)
     rejected = not reading.chosen and (REJECTING | {"exclude", "rule"}) & set(reading.words)
-    if rejected or (first and _DENIALS & set(tokens(reading.text[: first.start()]))):
+    if rejected or (first and DENIALS & set(tokens(reading.text[: first.start()]))):
         return undecided("The letter may be denied.")
     # A number may count, or stand before a remark on its option.
     bracketed = _OPENS_WITH_NUMBER.match(text) is not None
-    denied = _DENIALS & set(reading.words)
+    denied = DENIALS & set(reading.words)
     if numbered and not reading.chosen and (denied or (_remarks(reading) and not bracketed)):
         return undecided("The number need not be the answer.")
     return choice(reading, labels, "gives the letter of")

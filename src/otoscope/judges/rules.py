@@ -19,7 +19,6 @@ from otoscope.judges.several import several, slots
 from otoscope.judges.verdicts import choice, no, undecided
 from otoscope.judges.wording import (
     HEDGES,
-    NEGATORS,
     is_number,
     is_refusal,
     is_undetermined,
@@ -46,7 +45,6 @@ _NONE_GIVEN = re.compile(
     r"(?: in (?:it|the (?:audio|recording|clip|command|utterance|sentence|speech|instruction|request)))?$"
 )
 _FEWEST_REPEATED = 4
-_DENIALS = NEGATORS | HEDGES
 #: Set one label of a list apart.
 _RANKING = frozenset("<>=[]%")
 

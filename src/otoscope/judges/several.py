@@ -7,13 +7,11 @@ from otoscope.judges.question import Question, Ruling
 from otoscope.judges.reading import Reading
 from otoscope.judges.verdicts import choice, no, undecided
 from otoscope.judges.wording import (
-    HEDGES,
-    NEGATORS,
+    DENIALS,
     tokens,
 )
 
 _PARTS = re.compile(r"[,;:.?()]|\b(?:and|or)\b")
-_DENIALS = NEGATORS | HEDGES
 
 
 def several(reading: Reading) -> Ruling | None:
@@ -33,7 +31,7 @@ def _unknown_words(reading: Reading) -> list[str]:
     """Return the words of an answer that may name something more; what announces a list names nothing."""
     start = next((at + 1 for at, word in enumerate(reading.words) if word == ":"), 0)
     announced = start and not any(mention.start < start for mention in reading.mentions)
-    announced = announced and not _DENIALS & set(reading.words[:start])
+    announced = announced and not DENIALS & set(reading.words[:start])
     known = set(reading.words[:start]) if announced else set()
     return [word for word in reading.other_words if word not in known]
 

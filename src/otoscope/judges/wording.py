@@ -28,6 +28,7 @@ CLAUSE_END = SENTENCE_END | {",", "~", "(", ")", "but", "however", "whereas", "w
 
 NEGATORS = word_set("negators")
 HEDGES = word_set("hedges")
+DENIALS = NEGATORS | HEDGES
 FILLER = word_set("filler")
 TOPICS = word_set("topics")
 BOUNDS = word_set("bounds")
